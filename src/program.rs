@@ -186,6 +186,13 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
             let done = sim::swarm(seeds)?;
             shown(json, &done, || done.text())
         }
+        sim::Wanted::Calibrate(output) => {
+            let done = sim::calibrate()?;
+            if let Some(path) = output {
+                done.write(path)?;
+            }
+            shown(json, &done, || done.text())
+        }
         sim::Wanted::Hash => print::text(&(table::Frozen::read()?.hash + "\n")),
     };
     printed.map(|_| ())

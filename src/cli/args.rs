@@ -93,7 +93,7 @@ pub enum Sub {
     AbGuardian,
     /// Simulate a workload on a modelled machine with the policy's own code, and compare variants
     #[cfg(feature = "sim")]
-    #[command(after_help = crate::sim::EXAMPLES)]
+    #[command(after_help = crate::sim::EXAMPLES, args_conflicts_with_subcommands = true)]
     Sim {
         #[command(flatten)]
         args: crate::sim::SimArgs,

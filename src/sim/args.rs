@@ -6,7 +6,7 @@ use super::recording::{self, Recording};
 use super::table::{Effort, MatrixPlan, TablePlan};
 use super::{MACHINES, Model, Pictures, Policy, model};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, Subcommand};
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,7 @@ Examples:
   scx_roost sim tbench --sysfs ./their-sys                     a machine given by its /sys files
   scx_roost sim algorithm3 --seeds 1 --svg why.svg             a picture that shows why
   scx_roost sim --replay recording                             a recording of scx_roost record
+  scx_roost sim calibrate --output here.tsv                    measure this machine
 
 Your own workload file has the format of those in src/sim/workloads.
 docs/simulator.md describes the format, and how far to trust the results.";
@@ -52,9 +53,9 @@ pub const WORKLOADS: [(&str, &str); 17] = [
 ];
 
 /// Options that only runs of one workload take.
-const OF_RUNS: [&str; 11] = [
+const OF_RUNS: [&str; 12] = [
     "workload", "replay", "machine", "sysfs", "variant", "set", "counters", "trace", "svg",
-    "window", "check",
+    "window", "check", "params",
 ];
 
 #[derive(Debug, Args)]
@@ -82,6 +83,10 @@ pub struct SimArgs {
     /// repeated
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
+
+    /// Read parameters of the machine from the file that `sim calibrate --output FILE` wrote
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
 
     /// Variant to compare: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]..., eevdf[:PRESET...],
     /// cfs[:PRESET...], pinned, cosmos or oracle (see --list). May be repeated; the first is the
@@ -172,6 +177,19 @@ pub struct SimArgs {
     /// Print the hash of the model's parameters, for scripts/freeze
     #[arg(long, hide = true)]
     hash: bool,
+
+    #[command(subcommand)]
+    other: Option<Other>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Other {
+    /// Measure this machine: SMT, transfers of cache lines, exits of idle states, refill of caches
+    Calibrate {
+        /// File to write, for --params
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 /// What is compared.
@@ -200,6 +218,8 @@ pub enum Wanted {
     Swarm(Range<u64>),
     /// Show the hash of the model's parameters.
     Hash,
+    /// Measure this machine, and write the parameters to a file.
+    Calibrate(Option<PathBuf>),
 }
 
 /// What to run.
@@ -221,6 +241,9 @@ pub struct Plan {
 
 impl SimArgs {
     pub fn wanted(&self) -> Result<Wanted> {
+        if let Some(Other::Calibrate { output }) = &self.other {
+            return Ok(Wanted::Calibrate(output.clone()));
+        }
         if let Some(source) = &self.table {
             let plan = self.table_plan(source)?;
             return Ok(match (self.sensitivity, self.markdown) {
@@ -392,6 +415,11 @@ impl SimArgs {
             }
             None => named()?,
         };
+        if let Some(path) = &self.params {
+            let told = || format!("--params {}", path.display());
+            let text = fs::read_to_string(path).with_context(told)?;
+            model.params.read(&text).with_context(told)?;
+        }
         self.param
             .iter()
             .try_for_each(|text| model.params.change(text))?;

@@ -201,10 +201,13 @@ impl Report {
     pub fn text(&self) -> String {
         let (scale, unit) = self.scale();
         let mut text = format!(
-            "{} on {}, {} runs each; {}\n\n{:<24} {:>12} {:>8} {:>7} {:>8} {:>9} {:>9} {:>9} {:>9}\n",
+            "{} on {}, {}; {}\n\n{:<24} {:>12} {:>8} {:>7} {:>8} {:>9} {:>9} {:>9} {:>9}\n",
             self.workload,
             self.machine,
-            self.seeds,
+            match self.seeds {
+                1 => "one run each".to_string(),
+                n => format!("{n} runs each"),
+            },
             unit,
             "variant",
             "mean",
@@ -236,7 +239,7 @@ impl Report {
             text += &line(row, better, format!("{:.1}%", row.error_percent));
         }
         if let Some(scheduler) = &self.scheduler {
-            text += &format!("\nRecorded under the scheduler {scheduler}.\n");
+            text += &format!("\nThe scheduler of the recording: {scheduler}.\n");
         }
         text + "\nA model, not a measurement: docs/simulator.md says how far to trust it.\n"
     }

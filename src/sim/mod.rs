@@ -14,10 +14,12 @@
 //! - `watch`: observers of a run; `trace/` draws it, `check` checks it, `swarm/` makes random cases
 //!   for the checks.
 //! - `recording/`: recordings of real machines, made and replayed.
+//! - `calibrate/`: measures this machine.
 //! - `table/`: published results beside simulated ones, and the matrix.
 
 mod args;
 mod caches;
+mod calibrate;
 mod check;
 mod clock;
 mod command;
@@ -56,14 +58,19 @@ pub use crate::util::rng::Rng;
 #[cfg(feature = "internals")]
 pub use args::Plan;
 pub use args::{EXAMPLES, SimArgs, WORKLOADS, Wanted};
+pub use calibrate::calibrate;
 #[cfg(feature = "internals")]
 pub use clock::Clock;
+#[cfg(feature = "internals")]
+pub use command::Report;
 pub use command::{list, run};
 pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
 pub use params::Params;
 pub use policy::{Policy, Rules};
-pub use recording::{RECORD_EXAMPLES, Record, RecordArgs, record};
+#[cfg(feature = "internals")]
+pub use recording::Recording;
+pub use recording::{RECORD_EXAMPLES, RecordArgs, record};
 pub use swarm::swarm;
 pub use trace::Pictures;
 

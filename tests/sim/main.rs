@@ -10,6 +10,7 @@ mod matrix;
 mod others;
 mod pictures;
 mod pipes;
+mod replay;
 mod rtapp;
 mod runs;
 mod shown;

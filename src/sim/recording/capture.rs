@@ -201,7 +201,7 @@ fn head() -> String {
     let mut head = format!("# recorded by scx_roost on Linux {}\n", kernel.trim());
     let scheduler = match text("kernel/sched_ext/state").trim() {
         "enabled" => text("kernel/sched_ext/root/ops"),
-        _ => "the kernel's".to_string(),
+        _ => "the kernel's own".to_string(),
     };
     head += &format!("# scheduler: {}\n", scheduler.trim());
     let online = text("devices/system/cpu/online");

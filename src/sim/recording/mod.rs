@@ -9,7 +9,7 @@ mod story;
 mod tests;
 mod workload;
 
-pub use capture::{EXAMPLES as RECORD_EXAMPLES, Record, RecordArgs, record};
+pub use capture::{EXAMPLES as RECORD_EXAMPLES, RecordArgs, record};
 
 use super::load::Load;
 use super::machines::{Hardware, Model};
