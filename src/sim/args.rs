@@ -328,6 +328,8 @@ impl SimArgs {
     /// Nothing is random in a replay: one run is enough.
     fn replayed(&self, path: &Path) -> Result<Plan> {
         let (file, tree) = recording::files(path);
+        fs::metadata(&file)
+            .with_context(|| format!("cannot read the recording {}", file.display()))?;
         let sysfs = self.sysfs.clone().or(tree);
         ensure!(
             sysfs.is_some() || self.machine.is_some(),

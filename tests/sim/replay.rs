@@ -73,7 +73,7 @@ fn the_first_row_is_the_recording() {
     assert_eq!(rows, ["eevdf", "roost"]);
     for row in &report.rows {
         // Alone on their cores a and b need 6 ms; w still needs its 10.
-        assert!((row.mean / 10e6 - 1.0).abs() < 0.02, "{}", row.mean);
+        assert!((row.mean / 10e6 - 1.0).abs() < 0.03, "{}", row.mean);
         assert!(row.shared_percent < 1.0, "{}", row.shared_percent);
     }
     let text = report.text();

@@ -49,7 +49,7 @@ impl Recording {
     /// Reads a recording of a machine. `set`: bytes that each task uses again and again.
     pub fn read(path: &Path, model: &Model, set: u64) -> Result<Recording> {
         let told = || format!("recording {}", path.display());
-        let file = File::open(path).with_context(told)?;
+        let file = File::open(path).with_context(|| format!("cannot read the {}", told()))?;
         Recording::parse(BufReader::new(file), model, set).with_context(told)
     }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 
-/// The most events of a recording: with them a run needs about a gigabyte.
+/// The most events of a recording. A replay of that many takes half a gigabyte, and seconds.
 pub const MOST_EVENTS: usize = 2_000_000;
 /// Longer lines are none of ftrace's, bytes.
 const LONGEST: u64 = 4096;

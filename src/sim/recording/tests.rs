@@ -377,9 +377,10 @@ a-1 [000] d..2. 1.002010: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 pre
                 Act::Wait(a),
                 Act::Run(10),
                 Act::Sleep(30 * us),
-                Act::Run(10),
+                // The model's fork takes 30 us.
+                Act::Run(7),
                 Act::Fork(c),
-                Act::Run(18),
+                Act::Run(20),
                 Act::Sleep(ms),
                 Act::Run(10),
             ],

@@ -13,10 +13,14 @@ use std::sync::Arc;
 /// Priorities of the fair class begin here (kernel: MAX_RT_PRIO); 20 above is nice 0.
 const FIRST_FAIR: i32 = 100;
 const NICE_0: i32 = 120;
+/// Between tasks that ran already when the recording began, ns. Each finds the CPUs that those
+/// before it took. At one instant they would crowd, as they did not.
+const APART: u64 = 50_000;
 
 /// `set`: bytes that each task uses again and again.
 pub fn load(lives: &[Life], text: &Text, set: u64) -> Load {
     let mut channels = Channels::default();
+    let mut running = (0..).map(|n| n * APART);
     let groups = lives.iter().enumerate();
     let groups = groups
         .map(|(at, life)| Group {
@@ -31,7 +35,10 @@ pub fn load(lives: &[Life], text: &Text, set: u64) -> Load {
                 ..Attr::default()
             },
             cpus: cpus(life, text),
-            start: life.born.unwrap_or(0),
+            start: match life.born {
+                Some(0) => running.next().unwrap_or(0),
+                born => born.unwrap_or(0),
+            },
             program: Arc::new(program(at, life, &mut channels)),
         })
         .collect();
