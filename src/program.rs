@@ -72,6 +72,11 @@ fn perform(command: Command) -> Result<ExitCode> {
         } => ctl::run(&path, verb, wait, json),
         #[cfg(feature = "sim")]
         Command::Sim { wanted, json } => simulate(&wanted, json),
+        #[cfg(feature = "sim")]
+        Command::Record { args, json } => {
+            let record = sim::record(&args, &on_signal()?)?;
+            shown(json, &record, || record.text()).map(|_| ())
+        }
         Command::Exec { path, args } => return exec::run(&path, args),
         #[cfg(feature = "export")]
         Command::Export { stats, output } => {
@@ -179,6 +184,13 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
         }
         sim::Wanted::Swarm(seeds) => {
             let done = sim::swarm(seeds)?;
+            shown(json, &done, || done.text())
+        }
+        sim::Wanted::Calibrate(output) => {
+            let done = sim::calibrate()?;
+            if let Some(path) = output {
+                done.write(path)?;
+            }
             shown(json, &done, || done.text())
         }
         sim::Wanted::Hash => print::text(&(table::Frozen::read()?.hash + "\n")),

@@ -93,10 +93,21 @@ pub enum Sub {
     AbGuardian,
     /// Simulate a workload on a modelled machine with the policy's own code, and compare variants
     #[cfg(feature = "sim")]
-    #[command(after_help = crate::sim::EXAMPLES)]
+    #[command(after_help = crate::sim::EXAMPLES, args_conflicts_with_subcommands = true)]
     Sim {
         #[command(flatten)]
         args: crate::sim::SimArgs,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Record what the scheduler of this machine does, for `sim --replay`
+    #[cfg(feature = "sim")]
+    #[command(after_help = crate::sim::RECORD_EXAMPLES)]
+    Record {
+        #[command(flatten)]
+        args: crate::sim::RecordArgs,
 
         /// Print JSON
         #[arg(long)]

@@ -94,6 +94,12 @@ pub enum Command {
         wanted: Box<crate::sim::Wanted>,
         json: bool,
     },
+    /// Records what the scheduler of this machine does.
+    #[cfg(feature = "sim")]
+    Record {
+        args: crate::sim::RecordArgs,
+        json: bool,
+    },
     /// The live view.
     View(monitor::Options),
 }
@@ -327,6 +333,11 @@ impl Sub {
             #[cfg(feature = "sim")]
             Sub::Sim { args, json: too } => Command::Sim {
                 wanted: Box::new(args.wanted()?),
+                json: json || too,
+            },
+            #[cfg(feature = "sim")]
+            Sub::Record { args, json: too } => Command::Record {
+                args,
                 json: json || too,
             },
             Sub::Monitor(args) => Command::View(args.options(json)),

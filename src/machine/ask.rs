@@ -2,7 +2,7 @@
 //! Reads small files that may be missing, and collects complaints about those with unexpected
 //! content.
 
-use super::files::parse_spaced;
+use super::files::{parse_spaced, trimmed};
 use crate::machine::host::Host;
 use std::fs;
 use std::io::ErrorKind;
@@ -53,7 +53,7 @@ impl<'a> Asker<'a> {
 
     fn read(&mut self, path: &Path) -> Option<String> {
         match fs::read_to_string(path) {
-            Ok(text) => Some(text.trim().to_string()),
+            Ok(text) => Some(trimmed(&text).to_string()),
             // A CPU or a driver may go away during the read.
             Err(e) if gone(&e) => None,
             Err(e) => {

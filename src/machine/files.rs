@@ -4,43 +4,114 @@
 use crate::bpf::intf;
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The text between blanks. Programs that copy /sys end files with a NUL.
+pub fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || c == '\0')
+}
 
 /// The text of a file that must exist.
 pub fn text(path: &Path) -> Result<String> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(text.trim().to_string())
+    Ok(trimmed(&text).to_string())
 }
 
 /// The text of a file that may be missing. A file that exists and cannot be read is an error.
 pub fn optional_text(path: &Path) -> Result<Option<String>> {
     match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text.trim().to_string())),
+        Ok(text) => Ok(Some(trimmed(&text).to_string())),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 
-/// The CPU list in a file that must exist. Errors: it cannot be read; it is not a list.
-pub fn cpulist(path: &Path) -> Result<Vec<u16>> {
-    let text = text(path)?;
-    parse_cpulist(&text).with_context(|| {
-        format!(
-            "{} reads '{text}': expected a list of CPUs such as '0-3,8'",
-            path.display()
-        )
-    })
+/// What a file reads, for errors: the beginning, without control characters.
+pub fn shown(text: &str) -> String {
+    let start: String = text.chars().take(40).collect();
+    start.escape_debug().to_string()
 }
 
-/// The CPU list in a file that may be missing. A file that exists and cannot be read, or is not a
-/// list, is an error.
+/// The CPU list in a file that may be missing; then the map beside it counts, which copies of /sys
+/// may have instead. A file that exists and cannot be read, or is not a list, is an error.
 pub fn optional_cpulist(path: &Path) -> Result<Option<Vec<u16>>> {
-    match path.try_exists() {
-        Ok(true) => Ok(Some(cpulist(path)?)),
-        Ok(false) => Ok(None),
-        Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
+    if let Some(text) = optional_text(path)? {
+        return parsed(path, &text, parse_cpulist, "a list of CPUs such as '0-3,8'").map(Some);
     }
+    let Some(path) = map_beside(path) else {
+        return Ok(None);
+    };
+    let text = optional_text(&path)?;
+    let map = |text: String| {
+        parsed(
+            &path,
+            &text,
+            parse_cpumap,
+            "a map of CPUs such as 'ff,000f'",
+        )
+    };
+    text.map(map).transpose()
+}
+
+fn parsed(
+    path: &Path,
+    text: &str,
+    parse: impl Fn(&str) -> Result<Vec<u16>>,
+    expected: &str,
+) -> Result<Vec<u16>> {
+    let told = || {
+        let (path, text) = (path.display(), shown(text));
+        format!("{path} reads '{text}': expected {expected}")
+    };
+    parse(text).with_context(told)
+}
+
+/// The kernel writes most sets of CPUs twice, as a list and as a map.
+fn map_beside(list: &Path) -> Option<PathBuf> {
+    let map = match list.file_name()?.to_str()? {
+        "shared_cpu_list" => "shared_cpu_map",
+        "core_cpus_list" => "core_cpus",
+        "thread_siblings_list" => "thread_siblings",
+        "cpulist" => "cpumap",
+        _ => return None,
+    };
+    Some(list.with_file_name(map))
+}
+
+/// The numbers of the folders NAME0, NAME1 and so on, ascending. A missing folder has none.
+pub fn numbered(dir: &Path, name: &str) -> Result<Vec<u16>> {
+    let entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(e).with_context(|| format!("cannot read {}", dir.display())),
+    };
+    let digits = |entry: std::io::Result<std::fs::DirEntry>| {
+        let file = entry.ok()?.file_name().into_string().ok()?;
+        let digits = file.strip_prefix(name)?;
+        (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+            .then(|| digits.to_string())
+    };
+    let numbers = entries.filter_map(digits).map(|digits| number(&digits));
+    let mut numbers = numbers
+        .collect::<Result<Vec<u16>>>()
+        .with_context(|| format!("{} has too many folders", dir.display()))?;
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Parses words of 32 bits in hex, the highest first.
+fn parse_cpumap(text: &str) -> Result<Vec<u16>> {
+    let mut cpus = Vec::new();
+    for (word, text) in text.rsplit(',').enumerate() {
+        let bits = u32::from_str_radix(text, 16)
+            .ok()
+            .with_context(|| format!("'{}' is not a word of the map", shown(text)))?;
+        for bit in (0..32).filter(|bit| bits >> bit & 1 != 0) {
+            cpus.push(number(&(word * 32 + bit).to_string())?);
+        }
+    }
+    Ok(cpus)
 }
 
 /// Parses ascending CPU numbers. scx_utils::read_cpulist refuses the empty list, which the kernel
@@ -51,7 +122,7 @@ pub fn parse_cpulist(text: &str) -> Result<Vec<u16>> {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
-            bail!("'{range}' runs backwards");
+            bail!("'{}' runs backwards", shown(range));
         }
         cpus.extend(first..=last);
     }
@@ -81,7 +152,7 @@ pub fn cpulist_text(cpus: &[u16]) -> String {
 fn number(text: &str) -> Result<u16> {
     let n: u32 = text
         .parse()
-        .with_context(|| format!("'{text}' is not a number"))?;
+        .with_context(|| format!("'{}' is not a number", shown(text)))?;
     if n >= intf::MAX_CPUS {
         bail!(
             "CPU {n} is beyond the {} CPUs that scx_roost handles",
@@ -131,6 +202,19 @@ mod tests {
         for wrong in ["", "1 0", "0 x", "0 1024", "0-3"] {
             assert_eq!(parse_spaced(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn maps_as_the_kernel_writes_them() {
+        assert_eq!(parse_cpumap("00000000").unwrap(), [0u16; 0]);
+        assert_eq!(parse_cpumap("f").unwrap(), [0, 1, 2, 3]);
+        assert_eq!(parse_cpumap("1,00000000,80000001").unwrap(), [0, 31, 64]);
+        for wrong in ["", "x", "1,", "123456789", "1\0", "-1"] {
+            assert!(parse_cpumap(wrong).is_err(), "{wrong}");
+        }
+        let words = format!("1{}", ",0".repeat(32));
+        let error = parse_cpumap(&words).unwrap_err();
+        assert!(error.to_string().contains("beyond the 1024 CPUs"));
     }
 
     #[test]

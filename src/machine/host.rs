@@ -3,6 +3,7 @@
 //! constants in the code that reads them. So tests describe whole machines in a folder, and one
 //! test can have two machines.
 
+use super::files::trimmed;
 use anyhow::{Context, Result};
 use scx_utils::compat;
 use std::ffi::OsString;
@@ -170,7 +171,7 @@ fn unescaped(path: &str) -> OsString {
 }
 
 fn text(path: &Path) -> Option<String> {
-    Some(std::fs::read_to_string(path).ok()?.trim().to_string())
+    Some(trimmed(&std::fs::read_to_string(path).ok()?).to_string())
 }
 
 #[cfg(test)]

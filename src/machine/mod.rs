@@ -11,6 +11,7 @@
 
 mod ask;
 mod clocks;
+mod copy;
 pub mod cpufreq;
 mod facts;
 mod files;
@@ -28,6 +29,7 @@ mod throttle;
 
 pub use ask::several;
 pub use clocks::Clocks;
+pub use copy::copy_machine;
 pub use facts::Facts;
 pub use files::{cpulist_text, parse_cpulist};
 pub use freq::{FreqFiles, FreqSource};

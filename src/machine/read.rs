@@ -5,7 +5,7 @@
 //! A group of CPUs (core, cache) is identified by its lowest online CPU. The kernel's ids of cores
 //! and caches are neither dense nor unique across packages; CPU numbers are unique.
 
-use super::files::{cpulist, optional_cpulist, optional_text, parse_kb, text};
+use super::files::{numbered, optional_cpulist, optional_text, parse_kb, shown, text};
 use super::{Cpu, Llc, LlcKind, Machine, Node};
 use crate::bpf::intf;
 use anyhow::{Context, Result, bail};
@@ -38,8 +38,8 @@ impl Machine {
     pub fn read(root: &Path) -> Result<Machine> {
         let dir = root.join("devices/system/cpu");
         check_folder(&dir)?;
-        let possible = cpulist(&dir.join("possible"))?;
-        let online = cpulist(&dir.join("online"))?;
+        let possible = read_possible(&dir)?;
+        let online = read_online(&dir, &possible)?;
         check_online(&dir, &possible, &online)?;
         let node_dir = root.join("devices/system/node");
         let nodes = read_nodes(&node_dir)?;
@@ -57,8 +57,38 @@ impl Machine {
 
 /// The highest possible CPU number + 1 of the kernel whose /sys is `root`.
 pub fn possible_cpus(root: &Path) -> Result<usize> {
-    let possible = cpulist(&root.join("devices/system/cpu/possible"))?;
+    let possible = read_possible(&root.join("devices/system/cpu"))?;
     Ok(possible.last().map_or(0, |&last| usize::from(last) + 1))
+}
+
+/// Trees that other programs gathered from /sys may lack `possible` and `online`.
+fn read_possible(dir: &Path) -> Result<Vec<u16>> {
+    match optional_cpulist(&dir.join("possible"))? {
+        Some(possible) => Ok(possible),
+        None => numbered(dir, "cpu"),
+    }
+}
+
+fn read_online(dir: &Path, possible: &[u16]) -> Result<Vec<u16>> {
+    if let Some(online) = optional_cpulist(&dir.join("online"))? {
+        return Ok(online);
+    }
+    let mut online = Vec::new();
+    for &cpu in possible {
+        let text = optional_text(&dir.join(format!("cpu{cpu}/online")))?;
+        if text.as_deref() != Some("0") {
+            online.push(cpu);
+        }
+    }
+    Ok(online)
+}
+
+/// The nodes that are online, also those without CPUs.
+fn online_nodes(dir: &Path) -> Result<Vec<u16>> {
+    match optional_cpulist(&dir.join("online"))? {
+        Some(nodes) => Ok(nodes),
+        None => numbered(dir, "node"),
+    }
 }
 
 fn check_folder(dir: &Path) -> Result<()> {
@@ -104,9 +134,10 @@ fn check_online(dir: &Path, possible: &[u16], online: &[u16]) -> Result<()> {
 /// Node of each CPU. Empty where the kernel has no NUMA.
 fn read_nodes(dir: &Path) -> Result<BTreeMap<u16, u16>> {
     let mut node_of = BTreeMap::new();
-    for node in optional_cpulist(&dir.join("online"))?.unwrap_or_default() {
-        let path = dir.join(format!("node{node}/cpulist"));
-        for cpu in cpulist(&path)? {
+    for node in online_nodes(dir)? {
+        // Nodes of memory alone may have no list.
+        let cpus = optional_cpulist(&dir.join(format!("node{node}/cpulist")))?;
+        for cpu in cpus.unwrap_or_default() {
             // With numa=fake several nodes name the same CPU: the first keeps it.
             node_of.entry(cpu).or_insert(node);
         }
@@ -126,8 +157,7 @@ fn read_nohz_full(dir: &Path, online: &[u16]) -> Vec<u16> {
 /// A file has one number for each online node, also for those without CPUs. Missing or inconsistent
 /// distances stay unknown.
 fn read_distances(dir: &Path, nodes: &mut [Node]) {
-    let online = optional_cpulist(&dir.join("online"));
-    let online = online.ok().flatten().unwrap_or_default();
+    let online = online_nodes(dir).unwrap_or_default();
     let ids: Vec<u16> = nodes.iter().map(|n| n.id).collect();
     let place = |id: &u16| online.iter().position(|n| n == id);
     let columns: Option<Vec<usize>> = ids.iter().map(place).collect();
@@ -254,7 +284,11 @@ fn read_cache(dir: &Path, cpu: u16) -> Result<Option<Cache>> {
             continue;
         }
         let path = dir.join("shared_cpu_list");
-        let cpus = cpulist(&path)?;
+        // Which CPUs share this cache is not known, so it cannot be an LLC.
+        let cpus = optional_cpulist(&path)?.unwrap_or_default();
+        if cpus.is_empty() {
+            continue;
+        }
         if !cpus.contains(&cpu) {
             bail!(
                 "{} does not name CPU {cpu} itself, as it must",
@@ -283,8 +317,9 @@ fn read_capacity(path: &Path) -> Result<u16> {
     let valid = |c: &u16| (1..=intf::CAPACITY_SCALE as u16).contains(c);
     text.parse().ok().filter(valid).with_context(|| {
         format!(
-            "{} reads '{text}': expected a capacity of 1 to {}",
+            "{} reads '{}': expected a capacity of 1 to {}",
             path.display(),
+            shown(&text),
             intf::CAPACITY_SCALE
         )
     })

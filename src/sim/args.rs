@@ -2,10 +2,11 @@
 //! The command line of `scx_roost sim`, and what it means.
 
 use super::load::{self, Load};
+use super::recording::{self, Recording};
 use super::table::{Effort, MatrixPlan, TablePlan};
 use super::{MACHINES, Model, Pictures, Policy, model};
-use anyhow::{Context, Result, anyhow, bail};
-use clap::{ArgGroup, Args};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::{ArgGroup, Args, Subcommand};
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ Examples:
   scx_roost sim algorithm3 --param smt_speed=0.6 --param refill_other_llc=540
   scx_roost sim tbench --sysfs ./their-sys                     a machine given by its /sys files
   scx_roost sim algorithm3 --seeds 1 --svg why.svg             a picture that shows why
+  scx_roost sim --replay recording                             a recording of scx_roost record
+  scx_roost sim calibrate --output here.tsv                    measure this machine
 
 Your own workload file has the format of those in src/sim/workloads.
 docs/simulator.md describes the format, and how far to trust the results.";
@@ -50,8 +53,9 @@ pub const WORKLOADS: [(&str, &str); 17] = [
 ];
 
 /// Options that only runs of one workload take.
-const OF_RUNS: [&str; 10] = [
-    "workload", "machine", "sysfs", "variant", "set", "counters", "trace", "svg", "window", "check",
+const OF_RUNS: [&str; 12] = [
+    "workload", "replay", "machine", "sysfs", "variant", "set", "counters", "trace", "svg",
+    "window", "check", "params",
 ];
 
 #[derive(Debug, Args)]
@@ -59,12 +63,17 @@ const OF_RUNS: [&str; 10] = [
 #[command(group(ArgGroup::new("tables").args(["table", "matrix"])))]
 pub struct SimArgs {
     /// Name of a workload, or path of a file that describes one
-    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["list", "table", "matrix", "hash", "swarm"])]
+    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["replay", "list", "table", "matrix", "hash", "swarm"])]
     workload: Option<String>,
 
-    /// Machine to model
-    #[arg(long, value_name = "NAME", default_value = "tr-3970x")]
-    machine: String,
+    /// Replay a recording on the machine that it was made on: the folder of `scx_roost record`, or
+    /// the text of ftrace or of `perf script`, with --sysfs
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["workload", "seed", "seeds"])]
+    replay: Option<PathBuf>,
+
+    /// Machine to model [default: tr-3970x, or that of the recording]
+    #[arg(long, value_name = "NAME")]
+    machine: Option<String>,
 
     /// Model the machine whose /sys files are in DIR; its parameters are those of machine any
     #[arg(long, value_name = "DIR", conflicts_with = "machine")]
@@ -74,6 +83,10 @@ pub struct SimArgs {
     /// repeated
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
+
+    /// Read parameters of the machine from the file that `sim calibrate --output FILE` wrote
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
 
     /// Variant to compare: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]..., eevdf[:PRESET...],
     /// cfs[:PRESET...], pinned, cosmos or oracle (see --list). May be repeated; the first is the
@@ -170,6 +183,19 @@ pub struct SimArgs {
     /// Print the hash of the model's parameters, for scripts/freeze
     #[arg(long, hide = true)]
     hash: bool,
+
+    #[command(subcommand)]
+    other: Option<Other>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Other {
+    /// Measure this machine: SMT, transfers of cache lines, exits of idle states, refill of caches
+    Calibrate {
+        /// File to write, for --params
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 /// What is compared.
@@ -198,6 +224,8 @@ pub enum Wanted {
     Swarm(Range<u64>),
     /// Show the hash of the model's parameters.
     Hash,
+    /// Measure this machine, and write the parameters to a file.
+    Calibrate(Option<PathBuf>),
 }
 
 /// What to run.
@@ -205,6 +233,7 @@ pub enum Wanted {
 pub struct Plan {
     pub workload: String,
     pub load: Load,
+    pub recording: Option<Recording>,
     pub model: Model,
     pub variants: Vec<Variant>,
     pub seeds: Range<u64>,
@@ -218,6 +247,9 @@ pub struct Plan {
 
 impl SimArgs {
     pub fn wanted(&self) -> Result<Wanted> {
+        if let Some(Other::Calibrate { output }) = &self.other {
+            return Ok(Wanted::Calibrate(output.clone()));
+        }
         if let Some(source) = &self.table {
             let plan = self.table_plan(source)?;
             return Ok(match (self.sensitivity, self.markdown) {
@@ -244,7 +276,10 @@ impl SimArgs {
         match &self.workload {
             _ if self.hash => Ok(Wanted::Hash),
             Some(workload) => Ok(Wanted::Compare(Box::new(self.plan(workload)?))),
-            None => Ok(Wanted::List),
+            None => match &self.replay {
+                Some(path) => Ok(Wanted::Compare(Box::new(self.replayed(path)?))),
+                None => Ok(Wanted::List),
+            },
         }
     }
 
@@ -272,12 +307,8 @@ impl SimArgs {
     }
 
     fn plan(&self, workload: &str) -> Result<Plan> {
-        let model = self.model()?;
-        let settings = self
-            .set
-            .iter()
-            .map(|set| setting(set))
-            .collect::<Result<load::Settings>>()?;
+        let model = self.model(self.sysfs.as_deref())?;
+        let settings = self.settings()?;
         let text = text(workload)?;
         let load = match workload.ends_with(".json") {
             true if settings.is_empty() => Load::rtapp(&text),
@@ -287,26 +318,72 @@ impl SimArgs {
             false => self.own(&text, &settings),
         };
         let load = load.with_context(|| format!("workload {workload}"))?;
-        let names: Vec<&str> = match self.variant.is_empty() {
-            true => vec!["mainline", "roost"],
-            false => self.variant.iter().map(String::as_str).collect(),
-        };
-        let variants = names.into_iter().map(variant).collect::<Result<_>>()?;
         Ok(Plan {
             workload: workload.to_string(),
             load,
+            recording: None,
             model,
-            variants,
+            variants: self.variants("mainline")?,
             seeds: self.seeds()?,
             counters: self.counters,
-            pictures: Pictures {
-                trace: self.trace.clone(),
-                svg: self.svg.clone(),
-                window: self.window,
-            },
+            pictures: self.pictures(),
             check: self.check,
             again: self.again(workload),
         })
+    }
+
+    /// Nothing is random in a replay: one run is enough.
+    fn replayed(&self, path: &Path) -> Result<Plan> {
+        let (file, tree) = recording::files(path);
+        fs::metadata(&file)
+            .with_context(|| format!("cannot read the recording {}", file.display()))?;
+        let sysfs = self.sysfs.clone().or(tree);
+        ensure!(
+            sysfs.is_some() || self.machine.is_some(),
+            "--replay {}: give the machine that was recorded with --sysfs, a folder with the content of its /sys",
+            path.display()
+        );
+        let model = self.model(sysfs.as_deref().filter(|_| self.machine.is_none()))?;
+        let mut settings = self.settings()?;
+        let set = settings.remove("set").unwrap_or(0).max(0) as u64;
+        ensure!(
+            settings.is_empty(),
+            "a recording has one param: --set set=SIZE, the bytes that each task uses again and again"
+        );
+        let recording = Recording::read(&file, &model, set)?;
+        Ok(Plan {
+            workload: format!("replay of {}", path.display()),
+            load: recording.load.clone(),
+            recording: Some(recording),
+            model,
+            variants: self.variants("eevdf")?,
+            seeds: 1..2,
+            counters: self.counters,
+            pictures: self.pictures(),
+            check: self.check,
+            again: self.again(&format!("--replay {}", path.display())),
+        })
+    }
+
+    fn settings(&self) -> Result<load::Settings> {
+        self.set.iter().map(|set| setting(set)).collect()
+    }
+
+    fn pictures(&self) -> Pictures {
+        Pictures {
+            trace: self.trace.clone(),
+            svg: self.svg.clone(),
+            window: self.window,
+        }
+    }
+
+    /// `base`: the first one, if none is given.
+    fn variants(&self, base: &str) -> Result<Vec<Variant>> {
+        let names: Vec<&str> = match self.variant.is_empty() {
+            true => vec![base, "roost"],
+            false => self.variant.iter().map(String::as_str).collect(),
+        };
+        names.into_iter().map(variant).collect()
     }
 
     /// Reads a workload in our own format.
@@ -319,31 +396,39 @@ impl SimArgs {
     }
 
     fn again(&self, workload: &str) -> String {
-        let machine = match &self.sysfs {
-            Some(sysfs) => format!("--sysfs {}", sysfs.display()),
-            None => format!("--machine {}", self.machine),
+        let machine = match (&self.sysfs, &self.replay) {
+            (Some(sysfs), _) => format!(" --sysfs {}", sysfs.display()),
+            (None, Some(_)) if self.machine.is_none() => String::new(),
+            _ => format!(" --machine {}", self.machine_name()),
         };
         let more = |option: &str, words: &[String]| -> String {
             words.iter().map(|w| format!(" {option} {w}")).collect()
         };
         let (set, param) = (more("--set", &self.set), more("--param", &self.param));
-        format!("scx_roost sim {workload} {machine}{set}{param}")
+        format!("scx_roost sim {workload}{machine}{set}{param}")
     }
 
-    fn model(&self) -> Result<Model> {
+    fn machine_name(&self) -> &str {
+        self.machine.as_deref().unwrap_or("tr-3970x")
+    }
+
+    fn model(&self, sysfs: Option<&Path>) -> Result<Model> {
         let named = || {
             let known = MACHINES.map(|(name, _)| name).join(", ");
-            let named = model(&self.machine);
-            named.with_context(|| {
-                format!("there is no machine {}; there are: {known}", self.machine)
-            })
+            let name = self.machine_name();
+            model(name).with_context(|| format!("there is no machine {name}; there are: {known}"))
         };
-        let mut model = match &self.sysfs {
+        let mut model = match sysfs {
             Some(sysfs) => {
                 Model::read(sysfs).with_context(|| format!("--sysfs {}", sysfs.display()))?
             }
             None => named()?,
         };
+        if let Some(path) = &self.params {
+            let told = || format!("--params {}", path.display());
+            let text = fs::read_to_string(path).with_context(told)?;
+            model.params.read(&text).with_context(told)?;
+        }
         self.param
             .iter()
             .try_for_each(|text| model.params.change(text))?;

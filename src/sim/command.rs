@@ -52,6 +52,11 @@ pub struct Report {
     pub seeds: u64,
     /// How often the model was right.
     pub record: Record,
+    /// What a recording measured, and the scheduler that ran if it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
     pub rows: Vec<Row>,
 }
 
@@ -83,6 +88,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
     trace::write(plan)?;
     let seeds = (plan.seeds.end - plan.seeds.start) as usize;
     let better = measured[0].more_is_better();
+    let recording = plan.recording.as_ref();
     let mut rows: Vec<Row> = Vec::new();
     for (variant, runs) in plan.variants.iter().zip(measured.chunks(seeds)) {
         let base = rows.first().map(|row| row.mean);
@@ -95,11 +101,19 @@ pub fn run(plan: &Plan) -> Result<Report> {
         time: !matches!(plan.load.measure, Measure::Rate(_)),
         seeds: seeds as u64,
         record: Record::read()?,
+        recorded: recording
+            .map(|r| row("recorded", std::slice::from_ref(&r.measured), None, better)),
+        scheduler: recording.and_then(|r| r.scheduler()).map(str::to_string),
         rows,
     })
 }
 
-fn row(variant: &str, runs: &[Measured], base: Option<f64>, more_is_better: bool) -> Row {
+pub(super) fn row(
+    variant: &str,
+    runs: &[Measured],
+    base: Option<f64>,
+    more_is_better: bool,
+) -> Row {
     let results: Vec<f64> = runs.iter().map(Measured::result).collect();
     let n = results.len() as f64;
     let mean = results.iter().sum::<f64>() / n;
@@ -191,10 +205,13 @@ impl Report {
     pub fn text(&self) -> String {
         let (scale, unit) = self.scale();
         let mut text = format!(
-            "{} on {}, {} runs each; {}\n\n{:<24} {:>12} {:>8} {:>7} {:>8} {:>9} {:>9} {:>9} {:>9}\n",
+            "{} on {}, {}; {}\n\n{:<24} {:>12} {:>8} {:>7} {:>8} {:>9} {:>9} {:>9} {:>9}\n",
             self.workload,
             self.machine,
-            self.seeds,
+            match self.seeds {
+                1 => "one run each".to_string(),
+                n => format!("{n} runs each"),
+            },
             unit,
             "variant",
             "mean",
@@ -206,19 +223,27 @@ impl Report {
             "p50 us",
             "p99 us"
         );
-        for row in &self.rows {
-            text += &format!(
-                "{:<24} {:>12.4} {:>7.1}% {:>6.1}% {:>7.1}% {:>9.0} {:>9.0} {:>9.1} {:>9.1}\n",
+        let line = |row: &Row, better: String, error: String| {
+            format!(
+                "{:<24} {:>12.4} {better:>8} {error:>7} {:>7.1}% {:>9.0} {:>9.0} {:>9.1} {:>9.1}\n",
                 row.variant,
                 row.mean / scale,
-                tenths(row.gain_percent),
-                row.error_percent,
                 row.shared_percent,
                 row.moves,
                 row.far_moves,
                 row.wakeup_p50_us,
                 row.wakeup_p99_us
-            );
+            )
+        };
+        if let Some(row) = &self.recorded {
+            text += &line(row, "-".to_string(), "-".to_string());
+        }
+        for row in &self.rows {
+            let better = format!("{:.1}%", tenths(row.gain_percent));
+            text += &line(row, better, format!("{:.1}%", row.error_percent));
+        }
+        if let Some(scheduler) = &self.scheduler {
+            text += &format!("\nThe scheduler of the recording: {scheduler}.\n");
         }
         let record = self.record.text();
         text + &format!(

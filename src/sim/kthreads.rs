@@ -6,6 +6,7 @@ use super::load::{Expr, Group, Load, Step, Vary};
 use super::params::Params;
 use crate::machine::Machine;
 use crate::native::Attr;
+use std::sync::Arc;
 
 /// Adds the machine's kernel threads to a workload.
 pub fn add(load: &mut Load, params: &Params, machine: &Machine) {
@@ -37,6 +38,6 @@ fn group(name: &str, cpu: u16, steps: &[Step; 2]) -> Group {
         attr: Attr::default(),
         cpus: vec![(cpu, cpu)],
         start: 0,
-        program: steps.iter().chain(&again).cloned().collect(),
+        program: Arc::new(steps.iter().chain(&again).cloned().collect()),
     }
 }

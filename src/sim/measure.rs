@@ -8,7 +8,7 @@ use super::load::{Load, Measure};
 const FINE: u32 = 10;
 
 /// A histogram of times. Buckets are narrow for short times.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Times {
     buckets: Vec<u64>,
     count: u64,
@@ -50,7 +50,7 @@ impl Times {
     }
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Measured {
     measure: Measure,
     since: Option<u64>,
@@ -76,10 +76,20 @@ impl Measured {
     pub fn new(load: &Load) -> Measured {
         Measured {
             measure: load.measure.clone(),
-            since: None,
-            until: 0,
             marks: vec![0; load.marks.len()],
             latency: vec![Times::default(); load.marks.len()],
+            ..Measured::empty()
+        }
+    }
+
+    /// What a recording counts: it has no marks.
+    pub fn empty() -> Measured {
+        Measured {
+            measure: Measure::Time,
+            since: None,
+            until: 0,
+            marks: Vec::new(),
+            latency: Vec::new(),
             wakeups: Times::default(),
             busy_ns: 0,
             shared_ns: 0,
@@ -131,10 +141,16 @@ impl Measured {
 
     /// A task begins to run, `ns` after its wakeup if it was woken since it last ran.
     pub fn runs(&mut self, ns: u64, woken_at: &mut u64) {
-        if self.counts() && *woken_at > 0 {
+        if std::mem::take(woken_at) > 0 {
+            self.waits(ns);
+        }
+    }
+
+    /// A task begins to run, `ns` after its wakeup.
+    pub fn waits(&mut self, ns: u64) {
+        if self.counts() {
             self.wakeups.add(ns);
         }
-        *woken_at = 0;
     }
 
     /// A CPU switches to a task. `moved`: how far from where it last ran; `migrates`: from another

@@ -13,10 +13,13 @@
 //!   in parallel.
 //! - `watch`: observers of a run; `trace/` draws it, `check` checks it, `swarm/` makes random cases
 //!   for the checks.
+//! - `recording/`: recordings of real machines, made and replayed.
+//! - `calibrate/`: measures this machine.
 //! - `table/`: published results beside simulated ones, and the matrix.
 
 mod args;
 mod caches;
+mod calibrate;
 mod check;
 mod clock;
 mod command;
@@ -41,6 +44,7 @@ mod params;
 mod pipe;
 mod policy;
 mod pstate;
+mod recording;
 mod runs;
 mod sched;
 mod speed;
@@ -55,13 +59,19 @@ pub use crate::util::rng::Rng;
 #[cfg(feature = "internals")]
 pub use args::Plan;
 pub use args::{EXAMPLES, SimArgs, WORKLOADS, Wanted};
+pub use calibrate::calibrate;
 #[cfg(feature = "internals")]
 pub use clock::Clock;
+#[cfg(feature = "internals")]
+pub use command::Report;
 pub use command::{list, run};
 pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
 pub use params::Params;
 pub use policy::{Policy, Rules};
+#[cfg(feature = "internals")]
+pub use recording::Recording;
+pub use recording::{RECORD_EXAMPLES, RecordArgs, record};
 pub use swarm::swarm;
 pub use trace::Pictures;
 
@@ -97,9 +107,12 @@ impl Scenario<'_> {
         self.watched(()).map(|(measured, ())| measured)
     }
 
-    /// The workload and the modelled kernel threads.
+    /// The workload and the modelled kernel threads, which a recording has already.
     fn whole(&self) -> Load {
         let mut load = self.load.clone();
+        if load.recorded {
+            return load;
+        }
         kthreads::add(&mut load, &self.model.params, &self.model.machine);
         load
     }

@@ -45,7 +45,7 @@ fn tasks(load: &Load) -> Result<Vec<u64>> {
             group.cpus.is_empty() && group.memory == 0 && group.start == 0,
             "there is no oracle of tasks that may not use all CPUs, wait for memory, or start later"
         );
-        for step in &group.program {
+        for step in group.program.iter() {
             match step {
                 Step::Run(ns, Vary::No) => match ns.fixed() {
                     Some(ns) => work += ns.max(0) as u64,

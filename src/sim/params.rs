@@ -122,6 +122,46 @@ impl Params {
         Ok(())
     }
 
+    /// Sets the values of a file with rows as in data/params.tsv, as `sim calibrate` writes it.
+    /// What was measured counts, also beyond the range that was thought plausible. Errors name the
+    /// line.
+    pub fn read(&mut self, text: &str) -> Result<()> {
+        let rows = (1..).zip(text.lines());
+        for (number, line) in rows.filter(|(_, l)| !l.is_empty() && !l.starts_with('#')) {
+            if number > 1 || !line.starts_with("name\t") {
+                self.measured(line)
+                    .with_context(|| format!("line {number}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn measured(&mut self, line: &str) -> Result<()> {
+        let row = split(line).with_context(|| {
+            format!("{line:?} where a row was expected: name, machine, value, range, unit, what, source, with tabs between")
+        })?;
+        let at = self.all.binary_search_by_key(&row.name, |p| p.name);
+        let Ok(at) = at else {
+            bail!(
+                "there is no parameter {}; --list shows those there are",
+                row.name
+            );
+        };
+        let param = &mut self.all[at];
+        if param.unit != row.unit {
+            bail!("{} is in {}, not {}", row.name, param.unit, row.unit);
+        }
+        let least = match param.unit {
+            Unit::Count | Unit::PerSecond => 0.0,
+            _ => f64::MIN_POSITIVE,
+        };
+        if !(least..=1e6).contains(&row.value) {
+            bail!("{} cannot be {} {}", row.name, row.value, row.unit);
+        }
+        (param.value, param.low, param.high) = (row.value, row.low, row.high);
+        Ok(())
+    }
+
     /// Sets a value from NAME=VALUE, as given with --param.
     pub fn change(&mut self, text: &str) -> Result<()> {
         let told = || format!("--param {text}");
@@ -208,24 +248,48 @@ fn rows() -> impl Iterator<Item = (&'static str, Param)> {
 
 /// Reads a line: name, machine, default, range, unit, what, source.
 fn row(line: &'static str) -> Option<(&'static str, Param)> {
+    let row = split(line)?;
+    let param = Param {
+        name: row.name,
+        value: row.value,
+        default: row.value,
+        low: row.low,
+        high: row.high,
+        unit: row.unit,
+        what: row.what,
+        source: row.source,
+    };
+    Some((row.machine, param))
+}
+
+struct Row<'a> {
+    name: &'a str,
+    machine: &'a str,
+    value: f64,
+    low: f64,
+    high: f64,
+    unit: Unit,
+    what: &'a str,
+    source: &'a str,
+}
+
+fn split(line: &str) -> Option<Row<'_>> {
     let cells: Vec<&str> = line.split('\t').collect();
-    let &[name, machine, default, range, unit, what, source] = &cells[..] else {
+    let &[name, machine, value, range, unit, what, source] = &cells[..] else {
         return None;
     };
     let (low, high) = range.split_once('-').unwrap_or((range, range));
-    let default = default.parse().ok()?;
-    let (low, high) = (low.parse().ok()?, high.parse().ok()?);
-    let param = Param {
+    let row = Row {
         name,
-        value: default,
-        default,
-        low,
-        high,
+        machine,
+        value: value.parse().ok()?,
+        low: low.parse().ok()?,
+        high: high.parse().ok()?,
         unit: UNITS.iter().find(|(name, _)| *name == unit)?.1,
         what,
         source,
     };
-    (low <= default && default <= high).then_some((machine, param))
+    (row.low <= row.value && row.value <= row.high).then_some(row)
 }
 
 /// All rows, as text for --list.

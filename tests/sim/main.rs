@@ -11,6 +11,7 @@ mod others;
 mod pictures;
 mod pipes;
 mod record;
+mod replay;
 mod rtapp;
 mod runs;
 mod shown;

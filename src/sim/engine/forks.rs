@@ -22,7 +22,11 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             let spread = self.wait.load.groups[group].start;
             for me in 0..count {
                 let task = self.new_task(group, me as i64, None);
-                let at = forked * self.costs.fork + spread * me / count;
+                // A recording has the times itself.
+                let at = match self.wait.load.recorded {
+                    true => spread,
+                    false => forked * self.costs.fork + spread * me / count,
+                };
                 forked += u64::from(!self.wait.kernel(group));
                 self.clock.set(self.sleep(task), at);
             }

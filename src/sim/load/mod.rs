@@ -19,6 +19,7 @@ pub use ranges::{Range, ranges};
 use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The most children at once, of all forked groups together.
 const CHILDREN: usize = 8192;
@@ -45,6 +46,9 @@ pub struct Load {
     pub marks: Vec<String>,
     /// Nothing waits for anything, so the oracle knows the bound.
     pub parallel: bool,
+    /// It is a recording: each group is a task that starts at exactly `start`, and the kernel's
+    /// threads are among them.
+    pub recorded: bool,
     pub faults: Faults,
 }
 
@@ -103,7 +107,8 @@ pub struct Group {
     pub cpus: Vec<(u16, u16)>,
     /// The starts of its tasks are spread over this time, ns.
     pub start: u64,
-    pub program: Vec<Step>,
+    /// Shared by all runs: that of a recording is long.
+    pub program: Arc<Vec<Step>>,
 }
 
 /// A change of a task's attributes.
@@ -243,7 +248,7 @@ impl Load {
             } => at + 1,
             _ => 0,
         };
-        let steps = self.groups.iter().flat_map(|g| &g.program);
+        let steps = self.groups.iter().flat_map(|g| g.program.iter());
         steps.map(own).max().unwrap_or(0)
     }
 
@@ -253,7 +258,7 @@ impl Load {
             Step::Turns(slot, _) => slot + 1,
             _ => 0,
         };
-        let steps = self.groups.iter().flat_map(|g| &g.program);
+        let steps = self.groups.iter().flat_map(|g| g.program.iter());
         steps.map(slots).max().unwrap_or(0)
     }
 

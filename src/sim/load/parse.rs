@@ -8,6 +8,7 @@ use super::{Barrier, Channel, Faults, Group, Load, Measure, Paged, Settings, Ste
 use crate::native::Attr;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The most messages of a channel without `capacity`.
 const CAPACITY: u64 = 1 << 16;
@@ -55,6 +56,7 @@ pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
         measure: Measure::Time,
         marks: Vec::new(),
         parallel: false,
+        recorded: false,
         faults: Faults::default(),
     };
     let mut rest = &lines[..];
@@ -313,7 +315,7 @@ impl<'a> Parser<'a> {
             attr: Attr::default(),
             cpus: Vec::new(),
             start: 0,
-            program: Vec::new(),
+            program: Arc::default(),
         };
         for part in parts {
             match part {
@@ -335,8 +337,10 @@ impl<'a> Parser<'a> {
                 ),
             }
         }
-        self.block(body, 1, 0, &mut group.program)?;
-        group.program.push(Step::Exit);
+        let mut program = Vec::new();
+        self.block(body, 1, 0, &mut program)?;
+        program.push(Step::Exit);
+        group.program = Arc::new(program);
         Ok(group)
     }
 

@@ -9,6 +9,7 @@ use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result, bail, ensure};
 use event::{EVENTS, Event};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// An rt-app microsecond, ns.
 const US: i64 = 1_000;
@@ -222,7 +223,7 @@ impl Reader {
             attr: task.attr,
             cpus,
             start: 0,
-            program: task.program,
+            program: Arc::new(task.program),
         })
     }
 
@@ -286,7 +287,9 @@ impl Reader {
                 ..forked.clone()
             });
         }
-        let steps = groups.iter_mut().flat_map(|g| &mut g.program);
+        let steps = groups
+            .iter_mut()
+            .flat_map(|g| Arc::make_mut(&mut g.program).iter_mut());
         for step in steps {
             if let Step::Fork(group, _) = step {
                 *group += first;
@@ -320,6 +323,7 @@ impl Reader {
             },
             marks: vec!["loops".to_string()],
             parallel: false,
+            recorded: false,
             faults: Faults::default(),
         })
     }

@@ -44,7 +44,7 @@ impl Load {
             };
             bail!("no task has '{step} {name}'{others}");
         }
-        let mut steps = self.groups.iter().flat_map(|g| &g.program);
+        let mut steps = self.groups.iter().flat_map(|g| g.program.iter());
         ensure!(
             step == "count" || steps.any(|s| matches!(s, Step::Stamp)),
             "no task has a 'stamp', where 'latency {name}' starts"
@@ -54,7 +54,7 @@ impl Load {
 
     /// Names of the marks that steps use.
     fn marks_of(&self, of: impl Fn(&Step) -> Option<usize>) -> Vec<&str> {
-        let steps = self.groups.iter().flat_map(|g| &g.program);
+        let steps = self.groups.iter().flat_map(|g| g.program.iter());
         let mut marks: Vec<usize> = steps.filter_map(of).collect();
         marks.sort_unstable();
         marks.dedup();

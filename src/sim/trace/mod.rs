@@ -10,10 +10,10 @@ mod svg;
 
 use super::args::Plan;
 use super::load::Load;
-use super::{Measured, Scenario};
+use super::{Measured, Model, Scenario};
 use crate::machine::Machine;
 use anyhow::{Context, Result};
-use recorder::Recorder;
+pub use recorder::Recorder;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -86,6 +86,9 @@ pub fn write(plan: &Plan) -> Result<()> {
     }
     let machine = &plan.model.machine;
     let mut seen = Vec::new();
+    if let Some(recording) = &plan.recording {
+        seen.push(recording.trace(&plan.model, *window)?);
+    }
     for variant in &plan.variants {
         let load = Load {
             duration: Some(plan.load.duration.unwrap_or(u64::MAX).min(*window)),
@@ -101,16 +104,27 @@ pub fn write(plan: &Plan) -> Result<()> {
         let (measured, recorder) = scenario.watched(recorder)?;
         seen.push((recorder.trace(), measured));
     }
+    let title = format!(
+        "{} on {}, seed {}",
+        plan.workload, plan.model.name, plan.seeds.start
+    );
+    draw(&plan.pictures, &plan.model, &title, &seen)
+}
+
+/// Writes the files that are asked for, of what was seen.
+pub fn draw(
+    Pictures { trace, svg, .. }: &Pictures,
+    model: &Model,
+    title: &str,
+    seen: &[(Trace, Measured)],
+) -> Result<()> {
+    let machine = &model.machine;
     if let Some(path) = trace {
-        file(path, |out| perfetto::write(out, machine, &seen))?;
+        file(path, |out| perfetto::write(out, machine, seen))?;
     }
     if let Some(path) = svg {
-        let title = format!(
-            "{} on {}, seed {}",
-            plan.workload, plan.model.name, plan.seeds.start
-        );
         file(path, |out| {
-            Ok(out.write_all(picture(&title, machine, &seen).as_bytes())?)
+            Ok(out.write_all(picture(title, machine, seen).as_bytes())?)
         })?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 
 mod absent;
 mod caches;
+mod gathered;
 mod refused;
 
 use crate::support::{Numbering, SMALL_SMT, Shape, Tree};

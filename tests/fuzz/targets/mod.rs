@@ -7,6 +7,7 @@ mod lists;
 pub mod live;
 mod loads;
 mod policy;
+mod recordings;
 mod results;
 mod rules;
 mod sockets;
@@ -28,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     target("statistics", sockets::statistics),
     target("rules", rules::rules),
     target("workloads", loads::workloads),
+    target("recordings", recordings::recordings),
     target("results", results::results),
     target("policy", policy::policy),
 ];

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Round trips: a simulated run is written as ftrace prints it, read and replayed.
+
+use super::story::Act;
+use super::*;
+use crate::native::TaskId;
+use crate::sim::load::Settings;
+use crate::sim::sched::Wake;
+use crate::sim::watch::{Stop, Watch, What};
+use crate::sim::{Policy, Scenario, model};
+use std::fmt::Write;
+
+/// Writes what happens, with a resolution of ns. Task n of the run is task n + 1: 0 is idle.
+struct Ftrace {
+    text: String,
+    running: Vec<Option<TaskId>>,
+    /// Who stopped since, why, and when.
+    left: Vec<Option<(TaskId, char)>>,
+}
+
+fn shown(task: Option<TaskId>) -> String {
+    match task {
+        Some(task) => format!("t{task}"),
+        None => "swapper".to_string(),
+    }
+}
+
+fn number(task: Option<TaskId>) -> usize {
+    task.map_or(0, |task| task + 1)
+}
+
+impl Ftrace {
+    fn new(cpus: usize) -> Ftrace {
+        Ftrace {
+            text: String::new(),
+            running: vec![None; cpus],
+            left: vec![None; cpus],
+        }
+    }
+
+    fn line(&mut self, now: u64, cpu: usize, irq: bool, by: Option<TaskId>, what: &str) {
+        let flags = if irq { "d.h2." } else { "d..2." };
+        let (s, ns) = (now / 1_000_000_000, now % 1_000_000_000);
+        let (name, by) = (shown(by), number(by));
+        let _ = writeln!(
+            self.text,
+            "  {name}-{by} [{cpu:03}] {flags} {s}.{ns:09}: {what}"
+        );
+    }
+
+    fn switch(&mut self, now: u64, cpu: usize, next: Option<TaskId>) {
+        let (prev, state) = match self.left[cpu].take() {
+            Some((task, state)) => (Some(task), state),
+            None => (None, 'R'),
+        };
+        if prev.is_none() && next.is_none() {
+            return;
+        }
+        let line = format!(
+            "sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state={state} ==> \
+             next_comm={} next_pid={} next_prio=120",
+            shown(prev),
+            number(prev),
+            shown(next),
+            number(next)
+        );
+        self.line(now, cpu, false, prev, &line);
+    }
+
+    fn placed(&mut self, now: u64, task: TaskId, wake: Wake, waker: Option<TaskId>) {
+        let (name, id) = (shown(Some(task)), task + 1);
+        let event = match (wake.fork, waker) {
+            (true, Some(parent)) => {
+                let (of, pid) = (shown(Some(parent)), parent + 1);
+                let line = format!(
+                    "sched_process_fork: comm={of} pid={pid} child_comm={name} child_pid={id}"
+                );
+                self.line(now, wake.cpu, false, waker, &line);
+                "sched_wakeup_new"
+            }
+            _ => "sched_waking",
+        };
+        let line = format!("{event}: comm={name} pid={id} prio=120 target_cpu=000");
+        // A timer interrupts what runs.
+        let by = waker.or(self.running[wake.cpu]);
+        self.line(now, wake.cpu, waker.is_none(), by, &line);
+    }
+}
+
+impl Watch for Ftrace {
+    fn happens(&mut self, now: u64, what: What) {
+        match what {
+            What::Placed {
+                task, wake, waker, ..
+            } => self.placed(now, task, wake, waker),
+            What::Runs { task, cpu, .. } => {
+                self.switch(now, cpu, Some(task));
+                self.running[cpu] = Some(task);
+            }
+            What::Idle { cpu } => self.switch(now, cpu, None),
+            What::Stops { task, cpu, why } => {
+                let state = match why {
+                    Stop::Sleeps => 'S',
+                    Stop::Ends => 'X',
+                    Stop::Moves | Stop::GivesWay => 'R',
+                };
+                self.left[cpu] = Some((task, state));
+                self.running[cpu] = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Both {
+    before: Measured,
+    recorded: Measured,
+    after: Measured,
+}
+
+/// Runs a workload, records it, and replays the recording under a policy.
+fn replayed(text: &str, machine: &str, policy: &str, again: &str) -> Both {
+    let mut model = model(machine).unwrap();
+    // Threads of the kernel run in both, or in none.
+    model.params.set("noise_rate", 0.0).unwrap();
+    // Recordings do not say how fast CPUs ran.
+    model.params.set("governor", 0.0).unwrap();
+    let load = Load::parse(text, &Settings::new()).unwrap();
+    let scenario = |load: Load, policy: &Policy, watch: Ftrace| {
+        let scenario = Scenario {
+            model: &model,
+            load,
+            policy,
+            seed: 1,
+        };
+        scenario.watched(watch).unwrap()
+    };
+    let ftrace = Ftrace::new(model.machine.nr_cpu_ids.into());
+    let (before, ftrace) = scenario(load, &Policy::parse(policy).unwrap(), ftrace);
+    let recording = Recording::parse(ftrace.text.as_bytes(), &model, 0).unwrap();
+    let ftrace = Ftrace::new(model.machine.nr_cpu_ids.into());
+    let load = recording.load.clone();
+    let (after, _) = scenario(load, &Policy::parse(again).unwrap(), ftrace);
+    Both {
+        before,
+        recorded: recording.measured,
+        after,
+    }
+}
+
+fn quantiles(of: &Measured) -> [f64; 2] {
+    [500, 990].map(|permille| of.wakeups.quantile(permille).unwrap_or(0) as f64)
+}
+
+fn shared(of: &Measured) -> f64 {
+    of.shared_ns as f64 * 100.0 / of.busy_ns as f64
+}
+
+fn moves(of: &Measured) -> f64 {
+    (of.moves[1] + of.moves[2] + of.moves[3]) as f64 * 1e9 / of.ns() as f64
+}
+
+/// What a recording says of the run is what the run measured.
+fn same(both: &Both) {
+    let (before, recorded) = (&both.before, &both.recorded);
+    let ([p50, p99], [r50, r99]) = (quantiles(before), quantiles(recorded));
+    for (a, b, what) in [
+        (p50, r50, "p50"),
+        (p99, r99, "p99"),
+        (shared(before), shared(recorded), "shared"),
+        (moves(before), moves(recorded), "moves"),
+        (before.busy_ns as f64, recorded.busy_ns as f64, "busy"),
+        (before.switches as f64, recorded.switches as f64, "switches"),
+    ] {
+        near(a, b, 0.01, what);
+    }
+}
+
+const REQUESTS: &str = "\
+duration 300ms
+socket ask futex
+socket answer[40] futex
+socket find futex
+socket found[16] futex
+task user x 40:
+    forever
+        sleep 2ms exp
+        send ask
+        receive answer[me]
+task server x 16:
+    forever
+        receive ask
+        keep
+        run 150us exp
+        send find
+        receive found[me]
+        run 50us exp
+        send answer[kept]
+task store x 4:
+    forever
+        receive find
+        run 60us exp
+        send found[from]
+";
+const FORKS: &str = "\
+duration 400ms
+task make x 6:
+    forever
+        run 300us
+        fork cc
+        run 50us
+        wait
+task cc from make:
+    exec
+    run 4ms exp
+    exit
+";
+const HOGS: &str = "\
+task hog x 12:
+    run 40ms exp
+    sleep 3ms
+    run 20ms exp
+";
+const PAIRS: &str = "\
+duration 100ms
+socket to[6] futex
+socket back[6] futex
+task client x 6:
+    forever
+        run 8us exp
+        send to[me]
+        receive back[me]
+task server x 6:
+    forever
+        receive to[me]
+        run 20us exp
+        send back[me]
+";
+
+#[track_caller]
+fn near(a: f64, b: f64, part: f64, what: &str) {
+    assert!((a - b).abs() <= part * a.max(b) + 0.01, "{what}: {a} {b}");
+}
+
+#[test]
+fn a_recording_says_what_the_run_measured() {
+    for text in [REQUESTS, FORKS, PAIRS] {
+        for policy in ["eevdf", "roost", "pinned"] {
+            same(&replayed(text, "ryzen-3400g", policy, policy));
+        }
+    }
+}
+
+/// The same machine and policy do the same again. What is chosen by a hair differs.
+#[test]
+fn a_replay_repeats_the_run() {
+    for (text, machine) in [
+        (FORKS, "ryzen-3400g"),
+        (FORKS, "odd-17"),
+        (HOGS, "ryzen-3400g"),
+        (PAIRS, "ryzen-3400g"),
+        (PAIRS, "odd-17"),
+    ] {
+        for policy in ["eevdf", "roost", "pinned"] {
+            let both = replayed(text, machine, policy, policy);
+            let (before, after) = (&both.recorded, &both.after);
+            let what = format!("{machine} {policy}");
+            let ([p50, p99], [a50, a99]) = (quantiles(before), quantiles(after));
+            near(before.busy_ns as f64, after.busy_ns as f64, 0.02, &what);
+            near(before.ns() as f64, after.ns() as f64, 0.06, &what);
+            near(p50, a50, 0.05, &what);
+            near(p99, a99, 0.2, &what);
+            near(before.switches as f64, after.switches as f64, 0.02, &what);
+            assert!((shared(before) - shared(after)).abs() < 3.0, "{what}");
+        }
+    }
+    let both = replayed(PAIRS, "ryzen-3400g", "eevdf", "eevdf");
+    near(moves(&both.recorded), moves(&both.after), 0.05, "moves");
+}
+
+/// A task keeps the requests that it served. So it waits for its next one even if another task of
+/// the pool is free, and waits for CPUs are shorter than they were.
+#[test]
+fn a_pool_of_threads_is_replayed_with_their_shares() {
+    for policy in ["eevdf", "roost"] {
+        let both = replayed(REQUESTS, "ryzen-3400g", policy, policy);
+        let (before, after) = (&both.recorded, &both.after);
+        let ([p50, p99], [a50, a99]) = (quantiles(before), quantiles(after));
+        near(before.busy_ns as f64, after.busy_ns as f64, 0.04, policy);
+        near(before.ns() as f64, after.ns() as f64, 0.05, policy);
+        near(p50, a50, 0.05, policy);
+        near(p99, a99, 0.3, policy);
+        assert!((shared(before) - shared(after)).abs() < 6.0, "{policy}");
+    }
+}
+
+/// A recording under one scheduler says what another does, as far as that run itself.
+#[test]
+fn a_replay_under_another_policy_is_like_a_run_of_that() {
+    let both = replayed(PAIRS, "ryzen-3400g", "eevdf", "pinned");
+    let pinned = replayed(PAIRS, "ryzen-3400g", "pinned", "pinned").before;
+    let ([_, before], [_, after]) = (quantiles(&both.before), quantiles(&both.after));
+    near(after, quantiles(&pinned)[1], 0.15, "p99");
+    assert!(after > 5.0 * before, "{after} {before}");
+    assert_eq!(both.after.shared_ns, 0);
+    // The work is what one thread of a core does alone.
+    let loops = |of: &Measured| of.busy_ns as f64 / of.switches as f64;
+    near(loops(&both.after), loops(&pinned), 0.03, "work of a run");
+}
+
+/// Runs in tens of us, so that the model's own costs do not show.
+fn acts(text: &str) -> Vec<(String, Option<u64>, Vec<Act>)> {
+    let model = model("odd-17").unwrap();
+    let hardware = model.hardware().unwrap();
+    let text = parse::parse(text.as_bytes()).unwrap();
+    let told = story::tell(&text, &hardware, 0.5, u64::MAX, ());
+    let act = |act: &Act| match *act {
+        Act::Run(ns) => Act::Run((ns + 5_000) / 10_000),
+        act => act,
+    };
+    let lives = told.lives.iter();
+    lives
+        .map(|l| (l.name.clone(), l.born, l.acts.iter().map(act).collect()))
+        .collect()
+}
+
+/// A sleeper that is woken by a task, by a timer while another task runs, and before it sleeps; a
+/// fork; a wakeup of which nothing is recorded.
+#[test]
+fn what_tasks_did_is_found() {
+    const TEXT: &str = "\
+a-1 [000] d..2. 1.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=1 next_prio=120
+a-1 [000] d..2. 1.000100: sched_waking: comm=b pid=2 prio=120 target_cpu=001
+b-2 [001] d..2. 1.000110: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=2 next_prio=110
+<idle>-0 [002] d.h2. 1.000110: sched_wakeup: comm=b pid=2 prio=120 target_cpu=001
+b-2 [001] d..2. 1.000310: sched_switch: prev_comm=b prev_pid=2 prev_prio=110 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+a-1 [000] d..2. 1.000400: sched_waking: comm=b pid=2 prio=110 target_cpu=001
+b-2 [001] d..2. 1.000410: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=2 next_prio=110
+a-1 [000] d..2. 1.000450: sched_waking: comm=b pid=2 prio=110 target_cpu=001
+b-2 [001] d..2. 1.000460: sched_switch: prev_comm=b prev_pid=2 prev_prio=110 prev_state=D ==> next_comm=swapper/1 next_pid=0 next_prio=120
+a-1 [000] d..2. 1.000465: sched_wakeup: comm=b pid=2 prio=110 target_cpu=001
+b-2 [001] d..2. 1.000470: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=2 next_prio=110
+b-2 [001] d..2. 1.000570: sched_switch: prev_comm=b prev_pid=2 prev_prio=110 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+a-1 [000] d.h2. 1.000600: sched_waking: comm=b pid=2 prio=110 target_cpu=001
+b-2 [001] d..2. 1.000605: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=2 next_prio=110
+b-2 [001] d..2. 1.000705: sched_process_fork: comm=b pid=2 child_comm=b child_pid=9
+b-2 [001] d..2. 1.000706: sched_wakeup_new: comm=b pid=9 prio=110 target_cpu=002
+b-9 [002] d..2. 1.000710: sched_switch: prev_comm=swapper/2 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=9 next_prio=110
+c-9 [002] ..... 1.000810: sched_process_exec: filename=/bin/c pid=9 old_pid=9
+c-9 [002] d..2. 1.000910: sched_switch: prev_comm=c prev_pid=9 prev_prio=110 prev_state=Z ==> next_comm=d next_pid=4 next_prio=120
+b-2 [001] d..2. 1.000910: sched_switch: prev_comm=b prev_pid=2 prev_prio=110 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+b-2 [001] d..2. 1.001910: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=2 next_prio=110
+a-1 [000] d..2. 1.002010: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=R+ ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+    let [a, b, c, d] = [0, 1, 2, 3];
+    let (ms, us) = (1_000_000, 1_000);
+    let found = acts(TEXT);
+    let expected = [
+        (
+            "a-1",
+            Some(0),
+            vec![
+                Act::Run(40),
+                Act::Wake(b),
+                Act::Run(6),
+                Act::Wake(b),
+                Act::Run(154),
+            ],
+        ),
+        (
+            "b-2",
+            Some(100 * us),
+            vec![
+                Act::Run(20),
+                Act::Wait(a),
+                Act::Run(5),
+                Act::Wait(a),
+                Act::Run(10),
+                Act::Sleep(30 * us),
+                // The model's fork takes 30 us.
+                Act::Run(7),
+                Act::Fork(c),
+                Act::Run(20),
+                Act::Sleep(ms),
+                Act::Run(10),
+            ],
+        ),
+        ("c-9", None, vec![Act::Run(10), Act::Exec, Act::Run(10)]),
+        ("d-4", Some(0), vec![Act::Run(110)]),
+    ];
+    for ((name, born, acts), expected) in found.iter().zip(&expected) {
+        assert_eq!((name.as_str(), *born), (expected.0, expected.1));
+        assert_eq!(acts, &expected.2, "{name}");
+    }
+    assert_eq!(found.len(), d + 1);
+}
+
+#[test]
+fn tasks_keep_their_nice_level_and_their_cpus() {
+    let text = "# cpus of 2: 3-4,7\n\
+        x-1 [000] d..2. 1.0: sched_switch: prev_comm=x prev_pid=1 prev_prio=125 prev_state=S ==> next_comm=kworker/0:1H next_pid=2 next_prio=100\n\
+        x-1 [005] d..2. 1.1: sched_switch: prev_comm=ksoftirqd/5 prev_pid=3 prev_prio=120 prev_state=S ==> next_comm=r next_pid=4 next_prio=49\n\
+        x-1 [005] d..2. 1.2: sched_switch: prev_comm=r prev_pid=4 prev_prio=49 prev_state=S ==> next_comm=swapper/5 next_pid=0 next_prio=120\n";
+    let model = model("odd-17").unwrap();
+    let load = Recording::parse(text.as_bytes(), &model, 7).unwrap().load;
+    let of = |name: &str| load.groups.iter().find(|g| g.name == name).unwrap();
+    assert_eq!((of("x-1").attr.nice, &of("x-1").cpus[..]), (5, &[][..]));
+    assert_eq!(of("kworker/0:1H-2").cpus, [(3, 4), (7, 7)]);
+    assert_eq!(of("kworker/0:1H-2").attr.nice, -20);
+    assert_eq!(of("ksoftirqd/5-3").cpus, [(5, 5)]);
+    assert_eq!((of("r-4").attr.nice, of("r-4").set), (-20, 7));
+}
+
+#[test]
+fn recordings_that_cannot_be_replayed() {
+    let model = model("odd-17").unwrap();
+    let switch = "sched_switch: prev_comm=x prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=y next_pid=2 next_prio=120";
+    for (text, told) in [
+        (String::new(), "there is no sched_switch in it"),
+        ("# nothing\n".to_string(), "there is no sched_switch in it"),
+        (
+            format!("x-1 [017] d..2. 1.0: {switch}"),
+            "CPU 17, and the machine has 17 CPUs",
+        ),
+        (
+            format!("x-1 [000] d..2. 1.0: {switch}\nx-1 [000] d..2. 4000.0: {switch}"),
+            "it is 3999 s long, and at most 3600",
+        ),
+    ] {
+        let error = Recording::parse(text.as_bytes(), &model, 0).unwrap_err();
+        assert!(format!("{error:#}").contains(told), "{error:#}");
+    }
+}
+
+/// Events that contradict each other, as after a loss that nobody noticed, end no run and change no
+/// sum below zero: a recording is read, or refused.
+#[test]
+fn any_order_of_events_is_walked_over() {
+    let model = model("ryzen-3400g").unwrap();
+    let mut rng = crate::sim::Rng::new(7);
+    for _ in 0..200 {
+        let mut text = String::new();
+        for at in 0..60 {
+            let [a, b] = [rng.below(5), rng.below(5)];
+            let state = ["R", "S", "X", "R+"][rng.below(4) as usize];
+            let what = match rng.below(6) {
+                0 => format!("sched_waking: comm=x pid={a} prio=120 target_cpu=000"),
+                1 => format!("sched_wakeup: comm=x pid={a} prio=120 target_cpu=000"),
+                2 => format!("sched_process_fork: comm=x pid={a} child_comm=y child_pid={b}"),
+                3 => format!("sched_process_exec: filename=x pid={a} old_pid={a}"),
+                _ => format!(
+                    "sched_switch: prev_comm=x prev_pid={a} prev_prio=120 prev_state={state} ==> next_comm=y next_pid={b} next_prio=120"
+                ),
+            };
+            let (by, cpu) = (rng.below(5), rng.below(8));
+            let _ = writeln!(text, "x-{by} [{cpu:03}] d..2. 1.0000{at:02}: {what}");
+        }
+        let Ok(recording) = Recording::parse(text.as_bytes(), &model, 0) else {
+            continue;
+        };
+        recording.trace(&model, u64::MAX).unwrap();
+        let scenario = Scenario {
+            model: &model,
+            load: recording.load.clone(),
+            policy: &Policy::parse("eevdf").unwrap(),
+            seed: 1,
+        };
+        scenario.checked().unwrap();
+    }
+}
