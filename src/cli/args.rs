@@ -96,7 +96,7 @@ pub enum Sub {
     #[command(after_help = crate::sim::EXAMPLES, args_conflicts_with_subcommands = true)]
     Sim {
         #[command(flatten)]
-        args: crate::sim::SimArgs,
+        args: Box<crate::sim::SimArgs>,
 
         /// Print JSON
         #[arg(long)]

@@ -34,7 +34,7 @@ impl Cache {
     fn touch(&mut self, task: TaskId, set: u64, touched: u64, most: u64) -> u64 {
         let most = set.min(most).min(self.size);
         let had = self.forget(task).min(most);
-        let loads = ((most - had) as u128 * touched as u128).div_ceil(set as u128) as u64;
+        let loads = (u128::from(most - had) * u128::from(touched)).div_ceil(u128::from(set)) as u64;
         self.held.push_back((task, had + loads));
         self.sum += had + loads;
         while self.sum > self.size {
@@ -180,7 +180,7 @@ impl Caches {
         let (work, loads) = (set * self.pace, lacks * self.near);
         match work {
             0 => rate,
-            _ => (rate as u128 * work as u128 / (work + loads) as u128) as u64,
+            _ => (u128::from(rate) * u128::from(work) / u128::from(work + loads)) as u64,
         }
     }
 
@@ -208,7 +208,7 @@ impl Caches {
     /// The task works for `work` ns on the CPU. Returns the ns by which that is longer, because the
     /// caches do not hold its data. `far`: how far it moved from what the LLC does not hold.
     pub fn touches(&mut self, task: TaskId, cpu: usize, set: u64, work: u64, far: Move) -> u64 {
-        let touched = (work as u128 * 1_000_000 / u128::from(self.pace)).min(set.into()) as u64;
+        let touched = (u128::from(work) * 1_000_000 / u128::from(self.pace)).min(set.into()) as u64;
         if touched == 0 {
             return 0;
         }

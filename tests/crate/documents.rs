@@ -228,6 +228,7 @@ fn command_lines(text: &str) -> Vec<(String, bool)> {
 fn no_command(line: &str) -> bool {
     line.contains(&['[', '|'][..])
         || line.contains("...")
+        || line.contains("<COMMAND>")
         || line.starts_with("scx_roost cannot run")
         || line.starts_with("scx_roost runs:")
 }

@@ -66,6 +66,6 @@ fn the_oracle_says_why_it_is_silent() {
         policy: &Policy::Oracle,
         seed: 1,
     };
-    let error = scenario.run().err().expect("it waits").to_string();
+    let error = scenario.run().expect_err("it waits").to_string();
     assert!(error.contains("its tasks wait for each other"), "{error}");
 }

@@ -218,8 +218,7 @@ fn a_signal_wakes_a_waiter_of_its_condition() {
     let stands = scenario(Load::rtapp(lost).unwrap(), "roost", 1);
     assert!(
         stands
-            .err()
-            .expect("no task resumes")
+            .expect_err("no task resumes")
             .to_string()
             .contains("1 tasks wait, and nothing will wake them")
     );

@@ -222,7 +222,7 @@ fn a_deadlock_is_reported() {
         policy: &Policy::parse("roost").unwrap(),
         seed: 1,
     };
-    let error = scenario.run().err().expect("no task sends").to_string();
+    let error = scenario.run().expect_err("no task sends").to_string();
     assert!(
         error.contains("2 tasks wait, and nothing will wake them"),
         "{error}"
@@ -249,7 +249,7 @@ fn a_loop_without_work_is_reported() {
             assert!(run.is_ok(), "{steps}");
             continue;
         }
-        let error = run.err().expect(steps).to_string();
+        let error = run.expect_err(steps).to_string();
         assert!(
             error.starts_with("a 0 loops without work or a wait: 100000 steps at 2 ms"),
             "{error}"
@@ -261,7 +261,7 @@ fn a_loop_without_work_is_reported() {
 fn too_many_forks_are_reported() {
     let text = "task child from parent:\n    sleep 1s\ntask parent:\n    fork child x 9000\n";
     let load = Load::parse(text, &Default::default()).unwrap();
-    let error = scenario(load, "mainline", 1).err().expect("8192 at once");
+    let error = scenario(load, "mainline", 1).expect_err("8192 at once");
     let told = "the workload has more than 8193 tasks at once";
     assert!(error.to_string().contains(told), "{error}");
 }
@@ -270,7 +270,7 @@ fn too_many_forks_are_reported() {
 fn missing_cpus_are_reported() {
     let text = "task a, cpus 3, 0-64:\n    run 1ms\n";
     let load = Load::parse(text, &Default::default()).unwrap();
-    let error = scenario(load, "mainline", 1).err().expect("it has 64");
+    let error = scenario(load, "mainline", 1).expect_err("it has 64");
     let told = "a may use CPU 64, and the machine has CPUs 0 to 63";
     assert_eq!(error.to_string(), told);
 }

@@ -210,8 +210,8 @@ struct Head<'a> {
 impl Head<'_> {
     /// A name may contain brackets, so the first ones that fit count.
     fn parse(line: &str) -> Option<Head<'_>> {
-        let opens = line.match_indices('[');
-        opens.filter_map(|(at, _)| Head::at(line, at)).next()
+        let mut opens = line.match_indices('[');
+        opens.find_map(|(at, _)| Head::at(line, at))
     }
 
     /// `NAME-PID [CPU] FLAGS TIME: EVENT: BODY`, or without the flags.

@@ -324,11 +324,7 @@ fn acts(text: &str) -> Vec<(String, Option<u64>, Vec<Act>)> {
         .collect()
 }
 
-/// A sleeper that is woken by a task, by a timer while another task runs, and before it sleeps; a
-/// fork; a wakeup of which nothing is recorded.
-#[test]
-fn what_tasks_did_is_found() {
-    const TEXT: &str = "\
+const LIVES: &str = "\
 a-1 [000] d..2. 1.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=1 next_prio=120
 a-1 [000] d..2. 1.000100: sched_waking: comm=b pid=2 prio=120 target_cpu=001
 b-2 [001] d..2. 1.000110: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=2 next_prio=110
@@ -352,9 +348,14 @@ b-2 [001] d..2. 1.000910: sched_switch: prev_comm=b prev_pid=2 prev_prio=110 pre
 b-2 [001] d..2. 1.001910: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=2 next_prio=110
 a-1 [000] d..2. 1.002010: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=R+ ==> next_comm=swapper/0 next_pid=0 next_prio=120
 ";
+
+/// A sleeper that is woken by a task, by a timer while another task runs, and before it sleeps; a
+/// fork; a wakeup of which nothing is recorded.
+#[test]
+fn what_tasks_did_is_found() {
     let [a, b, c, d] = [0, 1, 2, 3];
     let (ms, us) = (1_000_000, 1_000);
-    let found = acts(TEXT);
+    let found = acts(LIVES);
     let expected = [
         (
             "a-1",
