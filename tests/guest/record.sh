@@ -14,7 +14,7 @@ DIR=/tmp/recorded
 TOLERANCE=15
 
 record() { scx_roost record -o $DIR "$@" >/tmp/record 2>&1; }
-records() { ls $T/instances | grep -q scx_roost; }
+records() { ls -d $T/instances/scx_roost* >/dev/null 2>&1; }
 alone() { ! records; }
 told() { grep -q -e "$1" /tmp/record || { sed 's/^/# record: /' /tmp/record && false; }; }
 same_machine() { [ "$(scx_roost topology --json --sysfs $DIR/sys)" = "$(scx_roost topology --json)" ]; }

@@ -160,13 +160,18 @@ fn moves(of: &Measured) -> f64 {
     (of.moves[1] + of.moves[2] + of.moves[3]) as f64 * 1e9 / of.ns() as f64
 }
 
+/// Of the times in a recording.
+const RESOLUTION_NS: f64 = 1000.0;
+
 /// What a recording says of the run is what the run measured.
 fn same(both: &Both) {
     let (before, recorded) = (&both.before, &both.recorded);
     let ([p50, p99], [r50, r99]) = (quantiles(before), quantiles(recorded));
+    for (a, b, what) in [(p50, r50, "p50"), (p99, r99, "p99")] {
+        // Both ends of a wait are recorded in whole us.
+        about(a, b, 0.01, RESOLUTION_NS, what);
+    }
     for (a, b, what) in [
-        (p50, r50, "p50"),
-        (p99, r99, "p99"),
         (shared(before), shared(recorded), "shared"),
         (moves(before), moves(recorded), "moves"),
         (before.busy_ns as f64, recorded.busy_ns as f64, "busy"),
@@ -242,6 +247,14 @@ fn near(a: f64, b: f64, part: f64, what: &str) {
     assert!((a - b).abs() <= part * a.max(b) + 0.01, "{what}: {a} {b}");
 }
 
+/// As `near`, or at most `by` apart.
+#[track_caller]
+fn about(a: f64, b: f64, part: f64, by: f64, what: &str) {
+    if (a - b).abs() > by {
+        near(a, b, part, what);
+    }
+}
+
 #[test]
 fn a_recording_says_what_the_run_measured() {
     for text in [REQUESTS, FORKS, PAIRS] {
@@ -250,6 +263,9 @@ fn a_recording_says_what_the_run_measured() {
         }
     }
 }
+
+/// The run of a client of `PAIRS`.
+const RUN_NS: f64 = 8000.0;
 
 /// The same machine and policy do the same again. What is chosen by a hair differs.
 #[test]
@@ -269,13 +285,15 @@ fn a_replay_repeats_the_run() {
             near(before.busy_ns as f64, after.busy_ns as f64, 0.02, &what);
             near(before.ns() as f64, after.ns() as f64, 0.06, &what);
             near(p50, a50, 0.05, &what);
-            near(p99, a99, 0.2, &what);
+            // Of 24,000 wakeups of pairs under eevdf some hundred find their CPU a run earlier or
+            // later: pairs do not begin in the same phase.
+            about(p99, a99, 0.2, RUN_NS, &what);
             near(before.switches as f64, after.switches as f64, 0.02, &what);
             assert!((shared(before) - shared(after)).abs() < 3.0, "{what}");
         }
     }
     let both = replayed(PAIRS, "ryzen-3400g", "eevdf", "eevdf");
-    near(moves(&both.recorded), moves(&both.after), 0.05, "moves");
+    near(moves(&both.recorded), moves(&both.after), 0.15, "moves");
 }
 
 /// A task keeps the requests that it served. So it waits for its next one even if another task of
