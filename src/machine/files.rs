@@ -89,7 +89,9 @@ pub fn numbered(dir: &Path, name: &str) -> Result<Vec<u16>> {
     let digits = |entry: std::io::Result<std::fs::DirEntry>| {
         let file = entry.ok()?.file_name().into_string().ok()?;
         let digits = file.strip_prefix(name)?;
-        (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+        // The kernel writes no leading zeros: cpu00 would be a second CPU 0.
+        let plain = digits == "0" || !digits.starts_with('0');
+        (plain && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
             .then(|| digits.to_string())
     };
     let numbers = entries.filter_map(digits).map(|digits| number(&digits));

@@ -119,7 +119,8 @@ impl Caches {
             used: vec![0; machine.nr_cpu_ids.into()],
             of_core,
             of_llc,
-            pace: params.ns("touch"),
+            // At least a ns: it divides.
+            pace: params.ns("touch").max(1),
             near: params.ns("refill_llc"),
             far: params.ns("refill_other_llc"),
             node: params.ns("refill_node"),

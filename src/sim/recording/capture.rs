@@ -12,8 +12,9 @@ use crate::util::stop::Stop;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -82,7 +83,9 @@ pub fn record(args: &RecordArgs, stop: &Stop) -> Result<Record> {
         "{} exists: name another folder with -o, or remove it",
         folder.display()
     );
-    let instance = Instance::create(&tracefs()?)?;
+    let tracefs = tracefs()?;
+    let made = Made::create(folder)?;
+    let instance = Instance::create(&tracefs)?;
     instance.set("trace_clock", "mono")?;
     instance.set("options/overwrite", "0")?;
     instance.set("buffer_size_kb", &args.buffer_kb.to_string())?;
@@ -99,16 +102,71 @@ pub fn record(args: &RecordArgs, stop: &Stop) -> Result<Record> {
     instance.set("tracing_on", "0")?;
     // Read while the tasks are there.
     let head = head();
-    if let Some(mut child) = child {
-        child.wait()?;
-    }
-    instance.complete()?;
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    write(&instance, &head, folder)
-        .with_context(|| format!("cannot write {}", folder.display()))?;
+    let written = instance.complete().and_then(|()| {
+        let written = write(&instance, &head, folder);
+        written.with_context(|| format!("cannot write {}", folder.display()))
+    });
+    // The kernel's buffers do not wait for the command.
     drop(instance);
+    if let Some(child) = child {
+        ends(child, stop)?;
+    }
+    written?;
     let model = Model::read(&folder.join(SYS))?;
-    show(folder, &model)
+    let record = show(folder, &model)?;
+    made.keep()?;
+    Ok(record)
+}
+
+/// Waits for the command, which goes on after the recording. It is ended by what ends us.
+fn ends(mut child: Child, stop: &Stop) -> Result<()> {
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if !stop.sleep(LOOK) {
+            // SAFETY: plain numbers; a child of ours that is not reaped.
+            unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+            break child.wait()?;
+        }
+    };
+    if !status.success() {
+        eprintln!("scx_roost: the command ended with {status}");
+    }
+    Ok(())
+}
+
+/// The folder of a recording. Until it is kept nobody else may enter it, so nobody can have root
+/// write through a link; and dropping it removes it.
+struct Made<'a>(Option<&'a Path>);
+
+impl Made<'_> {
+    fn create(folder: &Path) -> Result<Made<'_>> {
+        let told = || format!("cannot create {}", folder.display());
+        if let Some(parent) = folder.parent() {
+            fs::create_dir_all(parent).with_context(told)?;
+        }
+        let made = DirBuilder::new().mode(0o700).create(folder);
+        made.with_context(told)?;
+        Ok(Made(Some(folder)))
+    }
+
+    fn keep(mut self) -> Result<()> {
+        let Some(folder) = self.0.take() else {
+            return Ok(());
+        };
+        let open = Permissions::from_mode(0o755);
+        fs::set_permissions(folder, open)
+            .with_context(|| format!("cannot open {} to others", folder.display()))
+    }
+}
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        if let Some(folder) = self.0 {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
 }
 
 /// Waits for the end of the recording.

@@ -157,7 +157,11 @@ impl Text {
     }
 
     fn switch(&mut self, body: &str) -> Option<What> {
-        let (prev, next) = body.rsplit_once(" ==> ")?;
+        // The arrow may be a part of a name, so its neighbour counts, where there is one.
+        let arrow = body
+            .rfind(" ==> next_comm=")
+            .or_else(|| body.rfind(" ==> "))?;
+        let (prev, next) = (&body[..arrow], &body[arrow + " ==> ".len()..]);
         let (prev, state) = match prev.rsplit_once(" prev_state=") {
             Some((prev, state)) => (named(prev, "prev_")?, state),
             None => {

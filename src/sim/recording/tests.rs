@@ -487,3 +487,13 @@ fn any_order_of_events_is_walked_over() {
         scenario.checked().unwrap();
     }
 }
+
+/// Anybody may give a thread such a name.
+#[test]
+fn a_name_with_an_arrow_spoils_no_recording() {
+    let text = "\
+a-1 [000] d..2. 1.000000: sched_switch: prev_comm=x ==> y prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=a ==> b next_pid=1 next_prio=120
+";
+    let text = parse::parse(text.as_bytes()).unwrap();
+    assert_eq!(text.events.len(), 1);
+}

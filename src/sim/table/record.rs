@@ -20,7 +20,7 @@ const NAMES: [(&str, &str); 5] = [
 pub struct Scored {
     pub source: String,
     pub name: &'static str,
-    /// The mean error is smaller than that of "always 0 %", and at least as many rows are ok.
+    /// The mean error is smaller than that of "always 0 %", and more rows are ok.
     pub nearer: bool,
     pub effective: f64,
     pub ok: f64,
@@ -87,7 +87,7 @@ fn scored(line: &str) -> Result<Scored> {
         name: known
             .with_context(|| format!("there is no source {source}"))?
             .1,
-        nearer: error < error_if_zero && ok >= ok_if_zero,
+        nearer: error < error_if_zero && ok > ok_if_zero,
         effective: effective?,
         ok,
         ok_if_zero,

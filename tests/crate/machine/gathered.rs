@@ -129,3 +129,17 @@ fn a_map_that_is_none_is_refused() {
     let error = error(&tree);
     assert!(error.contains("expected a map of CPUs such as"), "{error}");
 }
+
+/// The kernel writes no leading zeros; cpu00 would be CPU 0 a second time.
+#[test]
+fn a_cpu_with_two_names_is_one() {
+    let tree = TWO_NODES.tree();
+    let before = read(&tree);
+    for (folder, name) in [
+        ("devices/system/cpu", "cpu00"),
+        ("devices/system/node", "node00"),
+    ] {
+        fs::create_dir_all(tree.root().join(folder).join(name)).unwrap();
+    }
+    assert_eq!(read(&tree), before);
+}
