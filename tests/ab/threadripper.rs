@@ -2,7 +2,7 @@
 //! The workloads of Roy v7 (source 003), with fake programs: which are found, what is run, and what
 //! is read from their output.
 
-use crate::child::runs;
+use crate::child::{alone, runs};
 use clap::Parser;
 use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::child::Workload;
@@ -239,6 +239,8 @@ fn what_is_missing_is_named_with_how_to_get_it() {
 
 #[test]
 fn whatever_is_installed_is_run() {
+    // Another test would reap its children.
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let place = bare(&folder);
     let names = || {
@@ -276,6 +278,8 @@ fn whatever_is_installed_is_run() {
 /// The real perl finds a module that is there, and rejects a broken one.
 #[test]
 fn perl_says_which_modules_it_has() {
+    // Another test would reap its children.
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let perl = ["/usr/bin/perl", "/bin/perl"].map(Path::new);
     let Some(perl) = perl.into_iter().find(|p| p.is_file()) else {
@@ -298,6 +302,8 @@ fn perl_says_which_modules_it_has() {
 /// perl runs as the user of the workload, who may have modules of their own.
 #[test]
 fn perl_is_asked_as_the_user() {
+    // Another test would reap its children.
+    let _alone = alone();
     let Ok(Some(nobody)) = User::of(Some("nobody")) else {
         println!("skip: root alone runs a command as another");
         return;

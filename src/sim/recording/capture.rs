@@ -78,6 +78,8 @@ pub struct Record {
 /// events were lost; the folder exists or cannot be written.
 pub fn record(args: &RecordArgs, stop: &Stop) -> Result<Record> {
     let folder = &args.output;
+    // An empty one is what a recorder leaves that was killed.
+    let _ = fs::remove_dir(folder);
     ensure!(
         !folder.exists(),
         "{} exists: name another folder with -o, or remove it",
