@@ -3,6 +3,7 @@
 //! some runs. Their mean is the boot's value: what a boot does to all its runs (layout of memory,
 //! order of threads) is then a part of the scatter and not of the difference.
 
+use super::design::Turn;
 use super::result::{Header, RUNS_MAX, Recorded};
 use super::variant::{Scope, Variant};
 use crate::machine::host::Host;
@@ -104,14 +105,14 @@ pub fn check(header: &Header, variants: &[Variant]) -> Result<()> {
 }
 
 /// The kernel that the next run needs, if that is another boot than `now`. None: go on, or there is
-/// nothing to run.
-pub fn due(recorded: &Recorded, now: &Boot) -> Result<Option<String>> {
+/// nothing to run. `order`: of all runs.
+pub fn due(recorded: &Recorded, order: &[Turn], now: &Boot) -> Result<Option<String>> {
     let header = &recorded.header;
     let Some(counted) = header.boots else {
         return Ok(None);
     };
     let number = recorded.runs.len();
-    let Some(turn) = header.order().get(number).copied() else {
+    let Some(turn) = order.get(number) else {
         return Ok(None);
     };
     let variant = Variant::parse(&header.variants[turn.variant])?;

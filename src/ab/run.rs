@@ -60,7 +60,8 @@ pub fn run(
     }
     let boot = machine.boot()?;
     boots::came_up(recorded, &boot)?;
-    if let Some(kernel) = boots::due(recorded, &boot)? {
+    let order = recorded.header.order();
+    if let Some(kernel) = boots::due(recorded, &order, &boot)? {
         return Ok(End::Boot(kernel));
     }
     let header = &recorded.header.clone();
@@ -68,7 +69,7 @@ pub fn run(
     machine.begin(&variants)?;
     let mut session = Session {
         header,
-        order: header.order(),
+        order,
         boot,
         variants,
         metrics,
@@ -113,19 +114,13 @@ impl Session<'_> {
             if stopped() {
                 return Ok(End::Stopped);
             }
-            if let Some(kernel) = boots::due(recorded, &self.boot)? {
+            if let Some(kernel) = boots::due(recorded, &self.order, &self.boot)? {
                 return Ok(End::Boot(kernel));
             }
             let number = recorded.runs.len();
             let turn = self.order[number];
             let now = self.now(number);
-            tell(&Progress {
-                number,
-                all: self.order.len(),
-                variant: &names(&now).join(" beside "),
-                block: turn.block,
-                blocks: self.header.rule.plan.max(),
-            });
+            self.tell(number, &now, turn.block, tell);
             let taken = match self.taken(&now) {
                 Ok(taken) => taken,
                 Err(Failure::Stopped) => return Ok(End::Stopped),
@@ -172,13 +167,7 @@ impl Session<'_> {
                 return Ok(Some(End::Stopped));
             }
             let now = self.now(before);
-            tell(&Progress {
-                number,
-                all: self.order.len(),
-                variant: &names(&now).join(" beside "),
-                block: None,
-                blocks: self.header.rule.plan.max(),
-            });
+            self.tell(number, &now, None, tell);
             match self.taken(&now) {
                 Ok(_) => (),
                 Err(Failure::Stopped) => return Ok(Some(End::Stopped)),
@@ -186,6 +175,22 @@ impl Session<'_> {
             }
         }
         Ok(None)
+    }
+
+    fn tell(
+        &self,
+        number: usize,
+        now: &[Variant],
+        block: Option<usize>,
+        tell: &mut dyn FnMut(&Progress),
+    ) {
+        tell(&Progress {
+            number,
+            all: self.order.len(),
+            variant: &names(now).join(" beside "),
+            block,
+            blocks: self.header.rule.plan.max(),
+        });
     }
 
     /// The variants of this run. With two copies, the first runs on the first side.

@@ -189,6 +189,21 @@ fn nothing_is_wider_than_a_mail() {
     }
 }
 
+/// A pattern that is longer than a line.
+#[test]
+fn a_long_metric_is_no_wider() {
+    let metric = format!("regex:{}([0-9.]+) ops", "a long name ".repeat(9));
+    let runs = recorded(
+        &["eevdf", "pinned"],
+        &metric,
+        Direction::Higher,
+        &[&[1.0], &[2.0]],
+    );
+    let text = as_mail(&[runs.clone(), runs]).unwrap();
+    narrow(&text);
+    assert!(text.contains(" 2.00 ( 100.00%)"), "{text}");
+}
+
 /// A program reads what was measured. Names with commas and quotes stay one field.
 #[test]
 fn as_comma_separated_values() {

@@ -339,7 +339,8 @@ fn summary(reports: &[Report], columns: &Columns) -> String {
         };
         let better = reports.iter().find_map(|r| Some(r.metrics[of(r)?].better));
         let better = better.unwrap_or(Direction::Lower);
-        let _ = writeln!(text, "{name}, improvement in percent\n");
+        let heading = format!("{name}, improvement in percent");
+        let _ = writeln!(text, "{}\n", wrap(&heading, WIDTH).join("\n"));
         for (word, value) in rows(better) {
             for report in reports {
                 let Some(metric) = of(report).map(|at| &report.metrics[at]) else {
@@ -371,7 +372,11 @@ fn line(word: &str, name: &str, workload: &str, metric: &MetricReport, value: Va
             false => format!("{own:>10.2} ({:>8})", "-"),
         }
     });
-    let mut text = format!("{label:<18}");
+    // A pattern may be longer than a line.
+    let mut text = match label.chars().count() {
+        0..=WIDTH => format!("{label:<18}"),
+        _ => wrap(&label, WIDTH).join("\n"),
+    };
     for cell in cells {
         let used = text.lines().last().map_or(0, |line| line.chars().count());
         if used + 1 + cell.len() > WIDTH {
