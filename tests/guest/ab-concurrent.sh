@@ -17,7 +17,9 @@ chmod +x /tmp/counts
 check "two at once" ab --concurrent --variant mainline --variant roost -n 2 --metric json:/cpus -- /tmp/counts
 sed 's/^/# /' $AB_LOG
 check "the report says so" ab_says 'two copies at once, on CPUs 0-3 and 4-7, sides swapped in each block'
-check "each had half of the machine" [ "$(counted 4)" = 10 ]
+# Two that warm up, eight that count, and up to four that settle, by the seed.
+check "each had half of the machine" [ "$(counted 4)" -ge 10 ]
+check "and none another part" [ "$(counted 4)" = "$(counted '[0-9]')" ]
 ab_restored "two at once"
 ab --concurrent --variant mainline --variant eevdf -n 2 -- true
 check "eevdf is refused" ab_says 'eevdf is the kernel.s own scheduler, which schedules the whole machine'
