@@ -7,7 +7,7 @@ use crate::bpf::ToLog;
 use crate::cli::{self, Command};
 #[cfg(feature = "export")]
 use crate::clients::export;
-use crate::clients::{ctl, exec, monitor as live};
+use crate::clients::{ctl, exec, monitor as live, status, stop};
 use crate::daemon::process;
 use crate::daemon::scheduler::Prepared;
 use crate::doctor;
@@ -64,6 +64,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         #[cfg(feature = "ab")]
         Command::AbGuardian => ab::real::guardian::watch(),
+        Command::Status { path, json } => return status::run(&path, json),
+        Command::Stop { path } => stop::run(&path),
         Command::Ctl {
             path,
             verb,

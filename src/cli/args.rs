@@ -7,18 +7,17 @@ use crate::clients::ctl;
 use crate::clients::exec::{self, ExecArgs};
 #[cfg(feature = "export")]
 use crate::clients::export::{self, ExportArgs};
-use crate::clients::monitor;
+use crate::clients::{monitor, status, stop};
 use crate::machine::FreqSource;
 use crate::machine::cpufreq::CpuPerf;
 use crate::policy::config::{STATS_PATH, ctl_path_beside};
 use crate::policy::features::{
-    self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, MIGRATION_COST,
+    CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, MIGRATION_COST,
     MIN_SLICE, RESCUE, SLICE, Tunable,
 };
 use crate::util::parse::{group, seconds};
 use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ use std::time::Duration;
     name = "scx_roost",
     disable_version_flag = true,
     disable_help_subcommand = true,
-    after_help = after_help(),
+    after_help = AFTER_HELP,
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -53,6 +52,37 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Sub {
+    /// Say whether scx_roost runs, since when, how well, and what it has done
+    #[command(after_help = status::EXAMPLES)]
+    Status {
+        #[command(flatten)]
+        of: StatsPath,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stop the running scheduler; the kernel's own takes over
+    #[command(after_help = stop::EXAMPLES)]
+    Stop {
+        #[command(flatten)]
+        at: CtlPath,
+    },
+    /// List the features, or describe one
+    Features {
+        /// Describe this feature
+        name: Option<String>,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the presets and their features
+    Presets {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Show the CPUs, cores, caches and nodes of this machine
     Topology(MachineArgs),
     /// Run a command under several variants, and report which one is better
@@ -221,13 +251,19 @@ pub struct JsonArg {
     pub json: bool,
 }
 
+/// Headings of rare options. --help-all alone shows options with one (help.rs).
+const TUNABLES: &str = "Tunables, at start (while it runs: scx_roost ctl set)";
+const FREQUENCIES: &str = "Frequencies";
+const SOCKETS: &str = "Sockets";
+const SPECIAL: &str = "Special cases";
+
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Set of features to start from (see Presets below)
+    /// Set of features to start from ('scx_roost presets' lists them)
     #[arg(short, long, value_name = "NAME", default_value = DEFAULT_PRESET)]
     pub preset: String,
 
-    /// Switch a feature on, in addition to the preset; may be repeated (see Features below)
+    /// Switch a feature on; may be repeated ('scx_roost features' lists them)
     #[arg(long, value_name = "FEATURE")]
     pub enable: Vec<String>,
 
@@ -235,92 +271,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "FEATURE")]
     pub disable: Vec<String>,
 
-    #[arg(long, value_name = "US", help = tunable_help(&SLICE), value_parser = |text: &str| tunable(&SLICE, text))]
-    pub slice_us: Option<u32>,
-
-    #[arg(long, value_name = "US", help = tunable_help(&MIN_SLICE), value_parser = |text: &str| tunable(&MIN_SLICE, text))]
-    pub min_slice_us: Option<u32>,
-
-    #[arg(long, value_name = "US", help = tunable_help(&CLAIM_TTL), value_parser = |text: &str| tunable(&CLAIM_TTL, text))]
-    pub claim_ttl_us: Option<u32>,
-
-    #[arg(long, value_name = "US", help = tunable_help(&RESCUE), value_parser = |text: &str| tunable(&RESCUE, text))]
-    pub rescue_us: Option<u32>,
-
-    #[arg(long, value_name = "US", help = tunable_help(&MIGRATION_COST), value_parser = |text: &str| tunable(&MIGRATION_COST, text))]
-    pub migration_cost_us: Option<u32>,
-
-    #[arg(long, value_name = "PERCENT", help = tunable_help(&FITS_MARGIN), value_parser = |text: &str| tunable(&FITS_MARGIN, text))]
-    pub fits_margin: Option<u32>,
-
-    #[arg(long, value_name = "0|1", help = tunable_help(&FITS_RT), value_parser = |text: &str| tunable(&FITS_RT, text))]
-    pub fits_rt: Option<u32>,
-
-    #[arg(long, value_name = "US", help = tunable_help(&DELAY), value_parser = |text: &str| tunable(&DELAY, text))]
-    pub delay_us: Option<u32>,
-
-    #[arg(long, value_name = "RULE", help = tunable_help(&FREQ_THRESHOLD), value_parser = |text: &str| tunable(&FREQ_THRESHOLD, text))]
-    pub freq_threshold: Option<u32>,
-
-    /// Source of the CPUs' frequencies: auto, cpuperf (what ticks see), cpufreq, off, or a folder
-    /// in which the file cpuN holds the frequency of CPU N in kHz
-    #[arg(long, value_name = "SOURCE", default_value = "auto")]
-    pub freq_source: FreqSource,
-
-    /// Milliseconds between two readings of the frequencies, and of the idle periods for
-    /// avg_idle_scan (5 to 1000)
-    #[arg(long, value_name = "MS", default_value = "20", value_parser = freq_period)]
-    pub freq_period_ms: Duration,
-
-    /// Fix features and tunables for the whole run. The features become constants of the BPF
-    /// programs, which is a little faster. Nothing can be changed, and there are no arms
-    #[arg(long)]
-    pub freeze: bool,
-
-    /// Do not enforce CPU limits of control groups (cpu.max). On a kernel that does not report
-    /// these limits, start nevertheless
-    #[arg(long)]
-    pub ignore_cpu_max: bool,
-
-    /// Lock all memory of this process, so that none of it is swapped out
-    #[arg(long)]
-    pub lock_memory: bool,
-
-    /// Frequency requests to the cpufreq governor
-    #[arg(long, value_enum, value_name = "MODE", default_value = "auto")]
-    pub cpuperf: CpuPerf,
-
     /// Run, and print statistics every SECS seconds (0.1 to 3600)
     #[arg(long, value_name = "SECS", value_parser = seconds, conflicts_with = "monitor")]
     pub stats: Option<Duration>,
-
-    /// Do not run; print the running scheduler's statistics every SECS seconds (0.1 to 3600)
-    #[arg(long, value_name = "SECS", value_parser = seconds)]
-    pub monitor: Option<Duration>,
-
-    /// Describe the statistics and exit
-    #[arg(long)]
-    pub help_stats: bool,
-
-    /// Socket that serves the statistics
-    #[arg(long, value_name = "PATH", default_value = STATS_PATH)]
-    pub stats_path: PathBuf,
-
-    /// Group that may read the statistics, besides the socket's owner
-    #[arg(long, value_name = "NAME", value_parser = group)]
-    pub stats_group: Option<u32>,
-
-    /// Socket that controls the scheduler; default: 'ctl' beside the statistics socket
-    #[arg(long, value_name = "PATH")]
-    pub ctl_path: Option<PathBuf>,
-
-    /// Group that may control the scheduler, besides the socket's owner
-    #[arg(long, value_name = "NAME", value_parser = group)]
-    pub ctl_group: Option<u32>,
-
-    /// Size of the debug dump after an error, in bytes; 0: the kernel's default
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
-    pub exit_dump_len: u32,
 
     /// Log more, including libbpf's messages
     #[arg(short, long)]
@@ -329,6 +282,93 @@ pub struct RunArgs {
     /// Print the version and exit
     #[arg(short = 'V', long)]
     pub version: bool,
+
+    /// Print all options, also the rare ones
+    #[arg(long)]
+    pub help_all: bool,
+
+    #[arg(long, value_name = "US", help = tunable_help(&SLICE), value_parser = |text: &str| tunable(&SLICE, text), help_heading = TUNABLES)]
+    pub slice_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&MIN_SLICE), value_parser = |text: &str| tunable(&MIN_SLICE, text), help_heading = TUNABLES)]
+    pub min_slice_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&CLAIM_TTL), value_parser = |text: &str| tunable(&CLAIM_TTL, text), help_heading = TUNABLES)]
+    pub claim_ttl_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&RESCUE), value_parser = |text: &str| tunable(&RESCUE, text), help_heading = TUNABLES)]
+    pub rescue_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&MIGRATION_COST), value_parser = |text: &str| tunable(&MIGRATION_COST, text), help_heading = TUNABLES)]
+    pub migration_cost_us: Option<u32>,
+
+    #[arg(long, value_name = "PERCENT", help = tunable_help(&FITS_MARGIN), value_parser = |text: &str| tunable(&FITS_MARGIN, text), help_heading = TUNABLES)]
+    pub fits_margin: Option<u32>,
+
+    #[arg(long, value_name = "0|1", help = tunable_help(&FITS_RT), value_parser = |text: &str| tunable(&FITS_RT, text), help_heading = TUNABLES)]
+    pub fits_rt: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&DELAY), value_parser = |text: &str| tunable(&DELAY, text), help_heading = TUNABLES)]
+    pub delay_us: Option<u32>,
+
+    #[arg(long, value_name = "RULE", help = tunable_help(&FREQ_THRESHOLD), value_parser = |text: &str| tunable(&FREQ_THRESHOLD, text), help_heading = TUNABLES)]
+    pub freq_threshold: Option<u32>,
+
+    /// Source of the CPUs' frequencies: auto, cpuperf (what ticks see), cpufreq, off, or a folder
+    /// in which the file cpuN holds the frequency of CPU N in kHz
+    #[arg(long, value_name = "SOURCE", default_value = "auto", help_heading = FREQUENCIES)]
+    pub freq_source: FreqSource,
+
+    /// Milliseconds between two readings of the frequencies, and of the idle periods for
+    /// avg_idle_scan (5 to 1000)
+    #[arg(long, value_name = "MS", default_value = "20", value_parser = freq_period, help_heading = FREQUENCIES)]
+    pub freq_period_ms: Duration,
+
+    /// Frequency requests to the cpufreq governor
+    #[arg(long, value_enum, value_name = "MODE", default_value = "auto", help_heading = FREQUENCIES)]
+    pub cpuperf: CpuPerf,
+
+    /// Socket that serves the statistics
+    #[arg(long, value_name = "PATH", default_value = STATS_PATH, help_heading = SOCKETS)]
+    pub stats_path: PathBuf,
+
+    /// Group that may read the statistics, besides the socket's owner
+    #[arg(long, value_name = "NAME", value_parser = group, help_heading = SOCKETS)]
+    pub stats_group: Option<u32>,
+
+    /// Socket that controls the scheduler; default: 'ctl' beside the statistics socket
+    #[arg(long, value_name = "PATH", help_heading = SOCKETS)]
+    pub ctl_path: Option<PathBuf>,
+
+    /// Group that may control the scheduler, besides the socket's owner
+    #[arg(long, value_name = "NAME", value_parser = group, help_heading = SOCKETS)]
+    pub ctl_group: Option<u32>,
+
+    /// Do not run; print the running scheduler's statistics every SECS seconds (0.1 to 3600)
+    #[arg(long, value_name = "SECS", value_parser = seconds, help_heading = SPECIAL)]
+    pub monitor: Option<Duration>,
+
+    /// Describe the statistics and exit
+    #[arg(long, help_heading = SPECIAL)]
+    pub help_stats: bool,
+
+    /// Fix features and tunables for the whole run. The features become constants of the BPF
+    /// programs, which is a little faster. Nothing can be changed, and there are no arms
+    #[arg(long, help_heading = SPECIAL)]
+    pub freeze: bool,
+
+    /// Do not enforce CPU limits of control groups (cpu.max). On a kernel that does not report
+    /// these limits, start nevertheless
+    #[arg(long, help_heading = SPECIAL)]
+    pub ignore_cpu_max: bool,
+
+    /// Lock all memory of this process, so that none of it is swapped out
+    #[arg(long, help_heading = SPECIAL)]
+    pub lock_memory: bool,
+
+    /// Size of the debug dump after an error, in bytes; 0: the kernel's default
+    #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = SPECIAL)]
+    pub exit_dump_len: u32,
 }
 
 fn tunable_help(t: &Tunable) -> String {
@@ -354,30 +394,15 @@ fn freq_period(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "5 to 1000 ms are possible".to_string())
 }
 
-/// The tables and examples below the options.
-fn after_help() -> String {
-    let mut text = String::from("Presets:\n");
-    for p in features::PRESETS {
-        let _ = writeln!(text, "  {:<22} {} [{}]", p.name, p.help, p.features);
-    }
-    text += "\nFeatures:\n";
-    for f in features::FEATURES {
-        let of = match f.parent {
-            "" => String::new(),
-            parent => format!("with {parent}: "),
-        };
-        let _ = writeln!(text, "  {:<22} {of}{} ({})", f.name, f.help, f.source);
-    }
-    text += "\nExamples:
-  scx_roost                                 run with the default preset
+const AFTER_HELP: &str = "\
+Examples:
+  scx_roost                                 run with the default preset until Ctrl-C
   scx_roost --preset mainline --stats 1     the kernel's placement, statistics every second
   scx_roost --disable wide_idle             the default preset without one feature
-  scx_roost --monitor 2 --json              statistics of the running scheduler, as JSON
-  scx_roost monitor                         live view ('scx_roost monitor --help')
-  scx_roost doctor                          can this machine run it?
-  scx_roost ctl set --enable wide_idle      switch a feature on at run time ('scx_roost ctl --help')
-  scx_roost exec --arm x -- make            run a command on another arm ('scx_roost exec --help')
+  scx_roost status                          is it running, and what has it done?
+  scx_roost ctl set --enable wide_idle      switch a feature on at run time
+  scx_roost exec --arm x -- make            run a command on another arm
+  scx_roost COMMAND --help                  what a command does; --help-all has the rare options
 
-Exit status: 0 when stopped by a signal or replaced on request; 1 after an error, a watchdog exit or SysRq-S.";
-    text
-}
+Exit status: 0 when stopped by a signal or replaced on request; 1 after an error, a watchdog exit or \
+SysRq-S.";

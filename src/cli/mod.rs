@@ -2,7 +2,9 @@
 //! The command line. `parse` turns it into a `Command`, in which defaults and presets are resolved.
 
 mod args;
+mod catalog;
 mod forgotten;
+mod help;
 
 #[cfg(feature = "ab")]
 use crate::ab::args::{AbArgs, TuneArgs};
@@ -72,6 +74,15 @@ pub enum Command {
         sysfs: PathBuf,
         json: bool,
     },
+    /// Says whether a scheduler runs.
+    Status {
+        path: PathBuf,
+        json: bool,
+    },
+    /// Stops the running scheduler.
+    Stop {
+        path: PathBuf,
+    },
     Ctl {
         path: PathBuf,
         verb: ctl::Verb,
@@ -106,8 +117,11 @@ pub enum Command {
 
 /// Parses the command line. An error is one sentence.
 pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Result<Command> {
-    let command = Cli::command();
+    let command = help::grouped(Cli::command());
     let words: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    if let Some(text) = help::all(&command, &words) {
+        return Ok(Command::Print(text));
+    }
     let matches = command.clone().try_get_matches_from(&words);
     match matches.and_then(|m| Ok((Cli::from_arg_matches(&m)?, m))) {
         Ok((cli, matches)) => {
@@ -296,6 +310,15 @@ impl Sub {
                 let (sysfs, json) = args.with(sysfs, json);
                 Command::Doctor { sysfs, json }
             }
+            Sub::Status { of, json: too } => Command::Status {
+                path: of.stats_path,
+                json: json || too,
+            },
+            Sub::Stop { at } => Command::Stop { path: at.ctl_path },
+            Sub::Features { name, json: too } => {
+                Command::Print(catalog::features(name.as_deref(), json || too)?)
+            }
+            Sub::Presets { json: too } => Command::Print(catalog::presets(json || too)?),
             Sub::Ctl {
                 verb,
                 at,

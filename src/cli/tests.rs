@@ -207,6 +207,16 @@ fn ranges_are_named() {
     assert!(error(&["--stats", "0"]).contains("0.1 to 3600"));
 }
 
+#[cfg(feature = "ab")]
+#[test]
+fn a_command_has_all_its_options_too() {
+    let all = parsed(&["ab", "--help-all"]).unwrap();
+    assert!(matches!(all, Command::Print(text) if text.contains("Usage: scx_roost ab")));
+    // Behind the dashes it is the command's own.
+    let own = parsed(&["ab", "--variant", "roost", "--", "x", "--help-all"]).unwrap();
+    assert!(matches!(own, Command::Ab { .. }));
+}
+
 #[test]
 fn help_lists_the_commands_of_this_build_alone() {
     let Command::Print(help) = parsed(&["--help"]).unwrap() else {
@@ -226,17 +236,15 @@ fn help_lists_the_commands_of_this_build_alone() {
 }
 
 #[test]
-fn help_names_every_row() {
-    let Command::Print(help) = parsed(&["--help"]).unwrap() else {
-        panic!("expected help")
+fn all_help_has_the_rare_options() {
+    let print = |option: &str| match parsed(&[option]).unwrap() {
+        Command::Print(help) => help,
+        other => panic!("expected help: {other:?}"),
     };
-    for name in features::FEATURES
-        .iter()
-        .map(|f| f.name)
-        .chain(features::PRESETS.iter().map(|p| p.name))
-    {
-        assert!(help.contains(name), "{name}");
-    }
+    let (usual, help) = (print("--help"), print("--help-all"));
+    assert!(usual.lines().count() < 80, "{usual}");
+    assert!(!usual.contains("--stats-group") && help.contains("--stats-group"));
+    assert!(!usual.contains("--pin-root-path") && help.contains("--pin-root-path"));
     for tunable in features::TUNABLES {
         assert!(
             help.contains(&format!("--{}", tunable.name)),

@@ -6,3 +6,5 @@ pub mod exec;
 #[cfg(feature = "export")]
 pub mod export;
 pub mod monitor;
+pub mod status;
+pub mod stop;

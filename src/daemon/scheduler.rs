@@ -41,7 +41,7 @@ use std::path::Path;
 use std::slice::{from_mut, from_ref};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long /sys may stay inconsistent after a CPU came or went.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
@@ -160,6 +160,7 @@ impl<'a> Prepared<'a> {
             control,
             members: None,
             stop,
+            start: SystemTime::now(),
             restarts: 0,
             past: Past::default(),
         }
@@ -228,6 +229,7 @@ struct Runner<'a> {
     /// The map of tasks that were put on an arm. It outlives a load.
     members: Option<OwnedFd>,
     stop: Stop,
+    start: SystemTime,
     restarts: u64,
     past: Past,
 }
@@ -248,6 +250,25 @@ impl Runner<'_> {
             }
             self.restarts += 1;
             self.source.event(Event::MachineChanged);
+        }
+    }
+
+    fn announce(&self, policy: &policy_image, tun: &tunables, machine: &Machine, begin: Instant) {
+        let everybody = self.control.everybody();
+        info!(
+            "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
+            everybody.preset,
+            everybody.features,
+            policy.arm[0].task.slice_ns / 1000,
+            cpufreq::mode_name(tun.cpuperf),
+            picture::summary(&machine),
+            begin.elapsed().as_millis()
+        );
+        if self.restarts == 0 {
+            info!(
+                "watch it: scx_roost monitor; change it: scx_roost ctl; stop it: scx_roost stop, or \
+                 Ctrl-C here"
+            );
         }
     }
 
@@ -286,16 +307,7 @@ impl Runner<'_> {
         drop(urgent);
         let counters = scheduler.counters()?;
         let counting = self.source.attach(Box::new(counters), self.describe(&tun));
-        let everybody = self.control.everybody();
-        info!(
-            "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
-            everybody.preset,
-            everybody.features,
-            policy.arm[0].task.slice_ns / 1000,
-            cpufreq::mode_name(tun.cpuperf),
-            picture::summary(&machine),
-            begin.elapsed().as_millis()
-        );
+        self.announce(&policy, &tun, &machine, begin);
         let looks = Looks::start(watch, control, source, self.config.freq_period)?;
         let over = looks.wait(&self.stop)?;
         drop(counting);
@@ -317,8 +329,10 @@ impl Runner<'_> {
     }
 
     fn describe(&self, tun: &tunables) -> Running {
+        let start = self.start.duration_since(UNIX_EPOCH);
         Running {
             cpuperf: cpufreq::mode_name(tun.cpuperf).to_string(),
+            start_time_s: start.map_or(0, |since| since.as_secs()),
             restarts: self.restarts,
         }
     }

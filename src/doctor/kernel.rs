@@ -122,10 +122,10 @@ pub fn attached(host: &Host) -> Check {
         .kernel_text("sched_ext/root/ops")
         .unwrap_or_else(|| "unknown".to_string());
     let found = format!("the sched_ext scheduler '{name}' is attached already (state {state})");
-    let fix = "stop it first, with 'scxctl stop', or with Ctrl-C in its terminal";
     if name.starts_with("roost_") {
-        Check::warn("attached", found, fix)
+        Check::warn("attached", found, "stop it first: scx_roost stop")
     } else {
+        let fix = "stop it first, with 'scxctl stop', or with Ctrl-C in its terminal";
         Check::fail("attached", found, fix)
     }
 }

@@ -156,7 +156,7 @@ pub fn check_start(host: &Host, source: &CounterSource, ignore_cpu_max: bool) ->
         c.verdict == Verdict::Fail || (c.name == "attached" && c.verdict != Verdict::Ok)
     };
     if let Some(failed) = report.checks.iter().find(prevents) {
-        bail!("{}", failed.reported());
+        bail!("{} (all checks: scx_roost doctor)", failed.reported());
     }
     for check in report.checks.iter().filter(|c| c.verdict == Verdict::Warn) {
         let text = check.reported();

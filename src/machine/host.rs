@@ -77,6 +77,17 @@ impl Host {
         text(&self.proc.join(path))
     }
 
+    /// The name of the sched_ext scheduler that is attached. None: there is none.
+    pub fn attached_ops(&self) -> Option<String> {
+        let state = self.kernel_text("sched_ext/state")?;
+        let unknown = || "unknown".to_string();
+        let name = || {
+            self.kernel_text("sched_ext/root/ops")
+                .unwrap_or_else(unknown)
+        };
+        (state != "disabled").then(name)
+    }
+
     /// The kernel is built with PREEMPT_RT, which refuses bpf_timer. Not every such kernel has the
     /// file `realtime`.
     pub fn preempt_rt(&self) -> bool {

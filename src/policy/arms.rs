@@ -9,6 +9,7 @@ use crate::policy::features::{
     MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable, bits,
 };
 use crate::publish::image_of_rows;
+use crate::util::names::instead;
 use crate::util::refusal::refuse;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -194,28 +195,19 @@ fn switched(base: FeatureSet, enable: &[String], disable: &[String]) -> Result<F
 fn known_feature(name: &str) -> Result<FeatureSet> {
     let feature = features::feature(name).with_context(|| {
         let names: Vec<&str> = features::FEATURES.iter().map(|f| f.name).collect();
-        format!(
-            "unknown feature '{name}': expected one of {}",
-            names.join(", ")
-        )
+        format!("unknown feature '{name}': {}", instead(name, &names))
     })?;
     Ok(feature.bit)
 }
 
 fn unknown_preset(name: &str) -> String {
     let names: Vec<&str> = features::PRESETS.iter().map(|p| p.name).collect();
-    format!(
-        "unknown preset '{name}': expected one of {}",
-        names.join(", ")
-    )
+    format!("unknown preset '{name}': {}", instead(name, &names))
 }
 
 fn unknown_tunable(name: &str) -> String {
     let names: Vec<&str> = features::TUNABLES.iter().map(|t| t.name).collect();
-    format!(
-        "unknown tunable '{name}': expected one of {}",
-        names.join(", ")
-    )
+    format!("unknown tunable '{name}': {}", instead(name, &names))
 }
 
 #[derive(Clone, Debug)]
@@ -427,7 +419,7 @@ mod tests {
         for (text, expected) in [
             (
                 r#"{"enable":["wide_idle","claims"]}"#,
-                "unknown feature 'claims': expected one of prev_idle, sis_util",
+                "unknown feature 'claims': did you mean 'claim'?",
             ),
             (
                 r#"{"enable":["wide_idle"],"set":{"slice-us":5}}"#,
@@ -443,7 +435,7 @@ mod tests {
             ),
             (
                 r#"{"set":{"slices":1}}"#,
-                "unknown tunable 'slices': expected one of slice-us, min-slice-us",
+                "unknown tunable 'slices': did you mean 'slice-us'?",
             ),
             (
                 r#"{"preset":"fast","enable":["wide_idle"]}"#,

@@ -187,7 +187,11 @@ impl Tunable {
         let in_range = |n: &u32| (self.min..=self.max).contains(n);
         text.parse().ok().filter(in_range).ok_or_else(|| {
             let unit = self.unit_after(" ");
-            format!("{}{unit} are possible", self.possible())
+            let plain = match text.trim_end_matches(char::is_alphabetic).parse::<f64>() {
+                Ok(_) if text.ends_with(char::is_alphabetic) => ": give a number without a unit",
+                _ => "",
+            };
+            format!("{}{unit} are possible{plain}", self.possible())
         })
     }
 

@@ -3,6 +3,7 @@
 
 use crate::policy::arms::{Change, Settings};
 use crate::policy::features;
+use crate::util::names::instead;
 use anyhow::{Result, bail, ensure};
 
 /// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`; a feature without a value is on. Errors: an
@@ -41,7 +42,8 @@ pub fn change(name: &str) -> Result<Change> {
         }
         ensure!(
             features::feature(name).is_some(),
-            "there is no feature or tunable {name}"
+            "there is no feature or tunable {name}: {}",
+            instead(name, &settings_names())
         );
         match value {
             "on" => change.enable.push(name.to_string()),
@@ -50,6 +52,15 @@ pub fn change(name: &str) -> Result<Change> {
         }
     }
     Ok(change)
+}
+
+fn settings_names() -> Vec<&'static str> {
+    let tunables = features::TUNABLES.iter().map(|t| t.name);
+    features::FEATURES
+        .iter()
+        .map(|f| f.name)
+        .chain(tunables)
+        .collect()
 }
 
 #[cfg(test)]

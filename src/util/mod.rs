@@ -5,6 +5,7 @@
 pub mod distributions;
 pub(crate) mod folder;
 pub(crate) mod hash;
+pub mod names;
 pub mod parse;
 pub mod print;
 pub mod privileges;

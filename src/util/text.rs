@@ -16,7 +16,6 @@ pub fn quoted(word: &str) -> String {
 }
 
 /// Breaks text into lines of at most `width` characters.
-#[cfg(any(feature = "ab", feature = "monitor"))]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let (mut lines, mut line) = (Vec::new(), String::new());
@@ -40,9 +39,26 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-#[cfg(all(test, any(feature = "ab", feature = "monitor")))]
+/// `text` behind `head`, in lines of at most `width` characters; those after the first are indented
+/// as far as the head is long.
+pub fn paragraph(head: &str, text: &str, width: usize) -> String {
+    let indent = head.chars().count();
+    let lines = wrap(text, width.saturating_sub(indent));
+    let lines = lines.iter().enumerate().map(|(i, line)| match i {
+        0 => format!("{head}{line}\n"),
+        _ => format!("{:indent$}{line}\n", ""),
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
 mod tests {
-    use super::wrap;
+    use super::{paragraph, wrap};
+
+    #[test]
+    fn a_paragraph_hangs_from_its_head() {
+        assert_eq!(paragraph("- a ", "one two", 8), "- a one\n    two\n");
+    }
 
     #[test]
     fn lines_are_no_longer_than_their_width() {

@@ -18,9 +18,14 @@ pub fn is_absent(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::ConnectionRefused)
 }
 
+/// Connects to the control socket. Errors: no scheduler serves it, or this user may not.
+pub fn connect(path: &Path) -> Result<UnixStream> {
+    UnixStream::connect(path).map_err(|e| unreachable(path, e.kind(), &e))
+}
+
 /// Sends a request and returns its answer. A refusal is an error with the errno of the answer.
 pub fn ask(path: &Path, op: &Op) -> Result<Value> {
-    let mut stream = UnixStream::connect(path).map_err(|e| unreachable(path, e.kind(), &e))?;
+    let mut stream = connect(path)?;
     stream.set_read_timeout(Some(ANSWER_TIME))?;
     let request = Request {
         req: "ctl".to_string(),

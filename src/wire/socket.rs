@@ -7,8 +7,10 @@
 //! scheduler, and does not remove its own at the end.
 
 mod access;
+mod peer;
 
 pub use access::kept_out;
+pub use peer::peer_pidfd;
 
 use crate::util::refusal::{Refused, refuse};
 use anyhow::{Context, Result, anyhow, bail};

@@ -79,7 +79,7 @@ fn no_sched_ext() {
     assert_eq!(
         start_error(&patient.host),
         "this kernel has no sched_ext: Linux 7.2.13 is built without it, like Debian's 6.12: \
-         boot Linux 6.12 or later, built with CONFIG_SCHED_CLASS_EXT=y"
+         boot Linux 6.12 or later, built with CONFIG_SCHED_CLASS_EXT=y (all checks: scx_roost doctor)"
     );
 }
 

@@ -61,11 +61,11 @@ fn code(name: &str) -> String {
 
 // ---- commands.md ----
 
-/// What `scx_roost WORDS --help` prints. The width is that of a program without a terminal.
+/// What `scx_roost WORDS --help-all` prints. The width is that of a program without a terminal.
 fn help(words: &[String]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_scx_roost"))
         .args(words)
-        .arg("--help")
+        .arg("--help-all")
         .env_remove("COLUMNS")
         .stdin(Stdio::null())
         .output()
@@ -77,10 +77,13 @@ fn help(words: &[String]) -> String {
         .collect()
 }
 
-/// The names in a help's list of commands.
+/// The names in a help's lists of commands, which stand before the options.
 fn commands(help: &str) -> Vec<String> {
-    let list = help.lines().skip_while(|l| *l != "Commands:").skip(1);
-    list.take_while(|l| !l.is_empty())
+    let list = help
+        .lines()
+        .skip_while(|l| !l.starts_with("Usage:"))
+        .skip(1);
+    list.take_while(|l| !l.starts_with("Options:") && !l.starts_with("Arguments:"))
         .filter(|l| l.starts_with("  ") && !l.starts_with("   "))
         .filter_map(|l| l.split_whitespace().next())
         .map(str::to_string)
@@ -105,7 +108,7 @@ fn the_page_of_commands_is_what_help_prints() {
         return;
     }
     let mut text = "# All commands and options\n\n\
-        This is what `--help` prints after each command. [cli.md](cli.md) introduces the commands, \
+        This is what `--help-all` prints after each command. [cli.md](cli.md) introduces the commands, \
         with\nexamples. The [glossary](../glossary.md) defines the terms.\n\n"
         .to_string();
     describe(&[], &mut text);

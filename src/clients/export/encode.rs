@@ -120,6 +120,9 @@ impl Families<'_> {
             "1 while the scheduler is loaded; 0 before the first load and during a restart";
         let running = m.running as f64;
         self.gauge(&Family::new("running", loaded), [(vec![], running)])?;
+        let started = "when the scheduler was started, in seconds since 1970";
+        let at = m.start_time_s as f64;
+        self.gauge(&Family::new("start_time_seconds", started), [(vec![], at)])?;
         let help = "restarts that added a CPU which was offline at the load";
         self.counter("restarts", help, [(vec![], m.restarts)])?;
         let features = m.arms.iter().flat_map(|(arm, of)| {

@@ -19,14 +19,13 @@ use crate::publish::{Frequencies, Scans};
 use crate::util::refusal::refuse;
 use crate::util::stop::Bell;
 use crate::wire::protocol::{Op, Request};
-use crate::wire::socket::{Access, Answers, Bound, Client, Purpose, Server};
+use crate::wire::socket::{Access, Answers, Bound, Client, Purpose, Server, peer_pidfd};
 use crate::wire::stats::host::Event;
 use crate::wire::stats::source::{ArmShown, CounterSource};
 use anyhow::{Context, Result, bail};
 use log::debug;
 use serde_json::{Value, json};
-use std::io::Error;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -79,9 +78,6 @@ enum Answer {
     Changed,
     Data(Value),
 }
-
-/// uapi: getsockopt() for a pidfd of the peer process.
-const SO_PEERPIDFD: i32 = 77;
 
 const PURPOSE: Purpose = Purpose {
     name: "control",
@@ -461,19 +457,4 @@ fn parse(line: &[u8]) -> Result<Asked> {
         _ => None,
     };
     Ok(Asked { op, cgroup })
-}
-
-/// A pidfd of the process at the other end. Unlike a pid, it is never reused for another process.
-fn peer_pidfd(stream: &UnixStream) -> Result<OwnedFd> {
-    let mut fd: i32 = -1;
-    let mut len = size_of::<i32>() as libc::socklen_t;
-    // SAFETY: the kernel writes one number of this length; the descriptor is ours then.
-    unsafe {
-        let at = (&raw mut fd).cast();
-        let socket = stream.as_raw_fd();
-        if libc::getsockopt(socket, libc::SOL_SOCKET, SO_PEERPIDFD, at, &mut len) < 0 {
-            return Err(Error::last_os_error()).context("cannot identify the client");
-        }
-        Ok(OwnedFd::from_raw_fd(fd))
-    }
 }

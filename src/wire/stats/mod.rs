@@ -122,6 +122,8 @@ macro_rules! stat_table {
             pub cpuperf: String,
             #[stat(desc = "source of the CPUs' frequencies: none, cpuperf, a file of cpufreq, or a folder")]
             pub freq_source: String,
+            #[stat(desc = "when the scheduler was started, in seconds since 1970")]
+            pub start_time_s: u64,
             #[stat(desc = "restarts that added a CPU which was offline at the load")]
             pub restarts: u64,
             #[stat(desc = "1 while the scheduler is loaded; 0 before the first load and during a restart")]

@@ -35,6 +35,8 @@ pub type KhzReader = dyn Fn() -> Vec<Option<u32>> + Send + Sync;
 #[derive(Clone, Debug, Default)]
 pub struct Running {
     pub cpuperf: String,
+    /// When the daemon was started, s since 1970.
+    pub start_time_s: u64,
     pub restarts: u64,
 }
 
@@ -331,6 +333,7 @@ impl State {
             governor: self.governor.clone(),
             cpuperf: self.running.cpuperf.clone(),
             freq_source: self.freq_source.clone(),
+            start_time_s: self.running.start_time_s,
             restarts: self.running.restarts,
             running: self.counted.is_some().into(),
             conditions: host::no_conditions()

@@ -25,7 +25,7 @@ fn wrong_names_and_values_are_one_sentence_and_change_nothing() {
         ),
         (
             &["ctl", "set", "--set", "slices=5"],
-            "unknown tunable 'slices': expected one of slice-us",
+            "unknown tunable 'slices': did you mean 'slice-us'?",
         ),
         (
             &["ctl", "set", "--set", "slice-us"],

@@ -129,13 +129,25 @@ fn body(state: &State, room: Room) -> Vec<Row> {
     }
 }
 
+/// How to start a scheduler, for those who have none.
+const START: &[&str] = &[
+    "Start one in another terminal:",
+    "  sudo scx_roost              until Ctrl-C there",
+    "  scx_roost doctor            can this machine run it?",
+];
+
 /// Shown before the first sample.
 fn wait(state: &State, room: Room) -> Vec<Row> {
-    let text = match &state.link {
-        Link::Waiting(why) => why.clone(),
-        Link::Connected => "waiting for the first answer".to_string(),
+    let Link::Waiting(why) = &state.link else {
+        return paragraph(room, Role::Plain, "waiting for the first answer");
     };
-    paragraph(room, Role::Plain, &text)
+    let mut rows = paragraph(room, Role::Plain, why);
+    rows.push(Row::default());
+    let start = START
+        .iter()
+        .map(|line| row(room.theme, Role::Plain, format!(" {line}")));
+    rows.extend(start);
+    rows
 }
 
 fn paragraph(room: Room, role: Role, text: &str) -> Vec<Row> {
