@@ -123,7 +123,8 @@ events_clean() {
 
 # For toggle: each NAME, or of a sub-switch NAME=FEATURE.
 all_features() {
-	scx_roost --help | sed -n '/^Features/,/^$/{s/^  \([a-z_]*\)  *with \([a-z_]*\): .*/\1=\2/p;t;s/^  \([a-z_]*\)  .*/\1/p}' | tr '\n' ' '
+	scx_roost features --json |
+		awk -F'"' '/"name":/ { name = $4 } /"parent":/ { printf "%s ", $4 ? name "=" $4 : name }'
 }
 
 # What the process holds: memory in kB, open files.
