@@ -17,7 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from archive import CACHE, LabError, say                                    # noqa: E402,F401
 from image import Image, compile_static                                     # noqa: E402,F401
 from kernel import DEFAULT_PREFIX, MATRIX, Kernel, NoSuchKernel, Qemu       # noqa: E402,F401
-from machine import ACCELS, TOPOLOGIES, Boot, boot, kvm_works               # noqa: E402,F401
+from machine import ACCELS, TOPOLOGIES, Boot, boot, clean_up_when_ended, kvm_works     # noqa: E402,F401
+
+# A shell with the terminal as its own: jobs and Ctrl-C work.
+PROMPT = "stty sane\nexec setsid -c sh\n"
 
 
 def _cmd_kernel(args):
@@ -44,7 +47,7 @@ def _cmd_boot(args):
     image = Image(kernel)
     for p in args.program:
         image.program(p)
-    image.job(Path(args.script).read_text() if args.script else "stty sane\nsetsid cttyhack sh\n")
+    image.job(Path(args.script).read_text() if args.script else PROMPT)
     r = boot(kernel, image, args.topology, args.accel, seed=args.seed, limit_s=args.limit, append=args.append,
              on_line=lambda line: print(line, flush=True), interactive=not args.script)
     if args.script and not r.complete:
@@ -53,6 +56,7 @@ def _cmd_boot(args):
 
 
 def main():
+    clean_up_when_ended()
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     sub = ap.add_subparsers(required=True)
     k = sub.add_parser("kernel", help="fetch kernels")

@@ -122,6 +122,16 @@ def boot(kernel, image, topology="8", accel="tcg", qemu=None, seed=0, append="",
     return r
 
 
+def _end_by_exception(number, _frame):
+    raise SystemExit(128 + number)
+
+
+def clean_up_when_ended():
+    """By SIGTERM, and by SIGHUP as a terminal is closed: what 'with' and 'finally' clean up is cleaned up."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end_by_exception)
+
+
 def _boot_once(kernel, image, topology, accel, qemu, seed, append, extra, limit_s, on_line, interactive):
     r = Boot()
     with tempfile.TemporaryDirectory(prefix="roost-guest-") as tmp:
@@ -130,7 +140,7 @@ def _boot_once(kernel, image, topology, accel, qemu, seed, append, extra, limit_
         cmd = command(kernel, initrd, topology, accel, qemu, seed, append, extra, log, interactive)
         start = time.monotonic()
         if interactive:
-            subprocess.run(cmd)
+            subprocess.run(cmd, preexec_fn=_die_with_parent)
         else:
             _run_recorded(cmd, r, limit_s, on_line)
         r.wall_s = time.monotonic() - start
