@@ -2,18 +2,18 @@
 //! The text of ftrace, as the kernel's `trace` file, perf script and trace-cmd print it. Only the
 //! events of the scheduler count that say what tasks did; other events are skipped.
 
-use crate::bpf::intf::MAX_CPUS;
-use anyhow::{Context, Result, bail, ensure};
+use super::lines::{self, Head, Reader, digits};
+use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
 /// The most events of a recording. A replay of that many takes half a gigabyte, and seconds.
 pub const MOST_EVENTS: usize = 2_000_000;
-/// Longer lines are none of ftrace's, bytes.
-const LONGEST: u64 = 4096;
 /// `scx_roost record` writes these words at the start of a line, then what it knows.
 const SCHEDULER: &str = "# scheduler: ";
 const AFFINITY: &str = "# cpus of ";
+/// Characters of a task's name at most (kernel: TASK_COMM_LEN - 1).
+const NAME_MAX: usize = 15;
 
 /// What a task does when it stops running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,36 +76,18 @@ pub struct Text {
 }
 
 /// Reads the text. Errors name the line: it is not ftrace's; events were lost; there are too many.
-pub fn parse(mut from: impl BufRead) -> Result<Text> {
+pub fn parse(from: impl BufRead) -> Result<Text> {
     let mut text = Text::default();
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        let length = from.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
-        if length == 0 {
-            break;
-        }
-        ensure!(
-            (length as u64) < LONGEST,
-            "line {number} is longer than {LONGEST} bytes: the text of ftrace was expected"
-        );
-        let line = String::from_utf8_lossy(&line);
-        text.line(line.trim_end())
-            .with_context(|| format!("line {number}"))?;
-        ensure!(
-            text.events.len() <= MOST_EVENTS,
-            "line {number}: these are more than {MOST_EVENTS} events; record for a shorter time"
-        );
-    }
+    lines::read(from, &mut text)?;
     // Texts of several buffers may overlap by a little.
     text.events.sort_by_key(|event| event.at);
     Ok(text)
 }
 
-impl Text {
-    fn line(&mut self, line: &str) -> Result<()> {
+impl Reader for Text {
+    fn comment(&mut self, line: &str) -> Result<()> {
         if let Some(name) = line.strip_prefix(SCHEDULER) {
-            self.scheduler = Some(name.chars().take(100).collect());
+            self.scheduler = Some(printable(name).chars().take(100).collect());
         } else if let Some((task, cpus)) = line
             .strip_prefix(AFFINITY)
             .and_then(|rest| rest.split_once(": "))
@@ -113,63 +95,37 @@ impl Text {
             let cpus = crate::machine::parse_cpulist(cpus)?;
             let task = digits(task).with_context(|| format!("{task:?} is not a number"))?;
             self.cpus.insert(task, cpus);
-        } else if !line.is_empty() && !line.starts_with('#') {
-            self.event(line)?;
         }
         Ok(())
     }
 
-    fn event(&mut self, line: &str) -> Result<()> {
-        let Some(head) = Head::parse(line) else {
-            // ftrace: "CPU:1 [LOST 12 EVENTS]"; perf script: "... LOST 12 events!".
-            ensure!(
-                !line.contains("LOST"),
-                "events were lost here, so what the tasks did is not known; record with larger buffers"
-            );
-            bail!(
-                "{:?} where an event was expected, such as \
-                 'bash-12 [001] d..2. 1.000002: sched_waking: comm=ls pid=34 prio=120 target_cpu=000'",
-                line.chars().take(80).collect::<String>()
-            );
+    fn event(&mut self, head: &Head, body: &str) -> bool {
+        let by = head.by;
+        let what = match head.event.as_str() {
+            "sched_switch" => self.switch(body),
+            "sched_waking" => woken(body).map(|task| What::Waking { task, by }),
+            "sched_wakeup" | "sched_wakeup_new" => woken(body).map(|task| What::Woken { task, by }),
+            "sched_process_fork" => fork(body),
+            "sched_process_exec" => exec(body),
+            _ => return true,
         };
-        let what = match head.event {
-            "sched_switch" => self.switch(head.body),
-            "sched_waking" => self
-                .task(head.body)
-                .map(|task| What::Waking { task, by: head.by }),
-            "sched_wakeup" | "sched_wakeup_new" => self
-                .task(head.body)
-                .map(|task| What::Woken { task, by: head.by }),
-            "sched_process_fork" => fork(head.body),
-            "sched_process_exec" => after(head.body, " pid=").map(|task| What::Exec { task }),
-            _ => return Ok(()),
-        };
-        let what = what.with_context(|| {
-            let (event, body): (&str, String) = (head.event, head.body.chars().take(120).collect());
-            format!("{event}: {body:?} is not what the kernel prints for this event")
-        })?;
-        self.events.push(Event {
-            at: head.at,
-            cpu: head.cpu,
-            what,
-        });
-        Ok(())
+        let (at, cpu) = (head.at, head.cpu);
+        self.events.extend(what.map(|what| Event { at, cpu, what }));
+        what.is_some()
     }
 
+    fn is_full(&self) -> Result<()> {
+        ensure!(
+            self.events.len() <= MOST_EVENTS,
+            "these are more than {MOST_EVENTS} events; record for a shorter time"
+        );
+        Ok(())
+    }
+}
+
+impl Text {
     fn switch(&mut self, body: &str) -> Option<What> {
-        // The arrow may be a part of a name, so its neighbour counts, where there is one.
-        let arrow = body
-            .rfind(" ==> next_comm=")
-            .or_else(|| body.rfind(" ==> "))?;
-        let (prev, next) = (&body[..arrow], &body[arrow + " ==> ".len()..]);
-        let (prev, state) = match prev.rsplit_once(" prev_state=") {
-            Some((prev, state)) => (named(prev, "prev_")?, state),
-            None => {
-                let (prev, state) = prev.rsplit_once(' ')?;
-                (short(prev)?, state)
-            }
-        };
-        let next = named(next, "next_").or_else(|| short(next))?;
+        let (prev, state, next) = switched(body)?;
         let stops = match state.as_bytes().first()? {
             b'R' => Stops::Runnable,
             b'X' | b'Z' | b'x' => Stops::Ends,
@@ -178,132 +134,114 @@ impl Text {
         self.knows(prev);
         self.knows(next);
         Some(What::Switch {
-            prev: prev.1,
+            prev: prev.number,
             stops,
-            next: next.1,
+            next: next.number,
         })
     }
 
-    fn knows(&mut self, (name, task, prio): (&str, u32, i32)) {
-        self.prios.insert(task, prio);
-        if self.names.get(&task).is_none_or(|known| known != name) {
-            self.names.insert(task, name.to_string());
+    fn knows(&mut self, task: Task) {
+        self.prios.insert(task.number, task.prio);
+        let known = self.names.get(&task.number);
+        if known.is_none_or(|known| known != task.name) {
+            self.names.insert(task.number, printable(task.name));
         }
     }
-
-    /// The task of a wakeup.
-    fn task(&mut self, body: &str) -> Option<u32> {
-        if body.starts_with("comm=") {
-            return after(body, " pid=");
-        }
-        let (task, _) = body.rsplit_once(']')?;
-        Some(short(&format!("{task}]"))?.1)
-    }
 }
 
-/// What each line begins with.
-struct Head<'a> {
-    cpu: u16,
-    at: u64,
-    /// The task that ran, unless an interrupt came between.
-    by: Option<u32>,
-    event: &'a str,
-    body: &'a str,
+/// What control characters do in terminals and pictures is not wanted there.
+fn printable(name: &str) -> String {
+    let stays = |c: &char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    let shown = |c: char| Some(c).filter(stays).unwrap_or(char::REPLACEMENT_CHARACTER);
+    name.chars().map(shown).collect()
 }
 
-impl Head<'_> {
-    /// A name may contain brackets, so the first ones that fit count.
-    fn parse(line: &str) -> Option<Head<'_>> {
-        let mut opens = line.match_indices('[');
-        opens.find_map(|(at, _)| Head::at(line, at))
-    }
-
-    /// `NAME-PID [CPU] FLAGS TIME: EVENT: BODY`, or without the flags.
-    fn at(line: &str, opens: usize) -> Option<Head<'_>> {
-        let (cpu, rest) = line[opens + 1..].split_once(']')?;
-        let cpu = digits(cpu).filter(|&cpu| cpu < MAX_CPUS)?;
-        let (first, rest) = word(rest)?;
-        let (flags, time, rest) = match ns(first) {
-            Some(time) => ("", time, rest),
-            None => {
-                let (second, rest) = word(rest)?;
-                (first, ns(second)?, rest)
-            }
-        };
-        let (event, body) = word(rest)?;
-        let event = event.strip_suffix(':')?;
-        // The third flag says what was interrupted. A softirq may be the task's own work, such as
-        // sending to a socket of this machine.
-        let interrupt = flags.as_bytes().get(2).is_some_and(|f| b"hHzZ".contains(f));
-        Some(Head {
-            cpu: cpu as u16,
-            at: time,
-            by: runs(&line[..opens]).filter(|&task| task > 0 && !interrupt),
-            event: event.strip_prefix("sched:").unwrap_or(event),
-            body: body.trim_start(),
-        })
-    }
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    name: &'a str,
+    number: u32,
+    prio: i32,
 }
 
-/// The task of `bash-12`, `bash 12`, `bash 12/12` or `bash-12 (12)`.
-fn runs(text: &str) -> Option<u32> {
-    let text = text.trim_end();
-    let text = match text.strip_suffix(')') {
-        Some(_) => text.rsplit_once('(')?.0.trim_end(),
-        None => text,
-    };
-    let start = text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    digits(&text[start..])
+/// The tasks of a switch, and the state of the first.
+type Switched<'a> = (Task<'a>, &'a str, Task<'a>);
+
+/// A name may contain an arrow, so the last one counts that both sides fit.
+fn switched(body: &str) -> Option<Switched<'_>> {
+    let arrows = body.rmatch_indices(" ==> ");
+    let sides = arrows.map(|(at, arrow)| (&body[..at], &body[at + arrow.len()..]));
+    let word = |(_, state, _): &Switched| !state.contains(char::is_whitespace);
+    let mut long = sides.clone().filter_map(|(prev, next)| {
+        let (prev, state) = prev.rsplit_once(" prev_state=")?;
+        Some((named(prev, "prev_")?, state, named(next, "next_")?))
+    });
+    let mut short = sides.filter_map(|(prev, next)| {
+        let (prev, state) = prev.rsplit_once(' ')?;
+        let (prev, next) = (short(prev)?, short(next)?);
+        let fit = |task: Task| task.name.chars().count() <= NAME_MAX;
+        (fit(prev) && fit(next)).then_some((prev, state, next))
+    });
+    long.find(word).or_else(|| short.find(word))
 }
 
-fn word(text: &str) -> Option<(&str, &str)> {
-    text.trim_start().split_once(' ')
-}
-
-fn digits(text: &str) -> Option<u32> {
-    let all = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    all.then(|| text.parse().ok())?
-}
-
-/// The number that begins behind `key`.
-fn after(text: &str, key: &str) -> Option<u32> {
-    let (_, rest) = text.rsplit_once(key)?;
-    digits(rest.split(' ').next()?)
-}
-
-/// ns of `12.000345:`, with up to nine decimals.
-fn ns(text: &str) -> Option<u64> {
-    let (s, part) = text.strip_suffix(':')?.split_once('.')?;
-    let scale = 9u32.checked_sub(u32::try_from(part.len()).ok()?)?;
-    let part = u64::from(digits(part)?) * 10u64.pow(scale);
-    u64::from(digits(s)?)
-        .checked_mul(1_000_000_000)?
-        .checked_add(part)
-}
-
-/// Name, number and priority of `prev_comm=NAME prev_pid=12 prev_prio=120`.
-fn named<'a>(text: &'a str, of: &str) -> Option<(&'a str, u32, i32)> {
+/// `prev_comm=NAME prev_pid=12 prev_prio=120`.
+fn named<'a>(text: &'a str, of: &str) -> Option<Task<'a>> {
     let (rest, prio) = text.rsplit_once(&format!(" {of}prio="))?;
     let (name, task) = rest.rsplit_once(&format!(" {of}pid="))?;
-    let name = name.strip_prefix(&format!("{of}comm="))?;
-    Some((name, digits(task)?, prio.split(' ').next()?.parse().ok()?))
+    Some(Task {
+        name: name.strip_prefix(&format!("{of}comm="))?,
+        number: digits(task)?,
+        prio: prio.split(' ').next()?.parse().ok()?,
+    })
 }
 
-/// The same of `NAME:12 [120]`, as the plugins of libtraceevent print it.
-fn short(text: &str) -> Option<(&str, u32, i32)> {
+/// The same as `NAME:12 [120]`, as the plugins of libtraceevent print it.
+fn short(text: &str) -> Option<Task<'_>> {
     let (rest, prio) = text.strip_suffix(']')?.rsplit_once(" [")?;
     let (name, task) = rest.rsplit_once(':')?;
-    Some((name, digits(task)?, prio.parse().ok()?))
+    Some(Task {
+        name,
+        number: digits(task)?,
+        prio: prio.parse().ok()?,
+    })
 }
 
-/// `comm=NAME pid=12 child_comm=NAME child_pid=13`.
+/// The task of `comm=NAME pid=12 prio=120 target_cpu=000` or `NAME:12 [120] CPU:000`; both may have
+/// `success=1` before the CPU.
+fn woken(body: &str) -> Option<u32> {
+    let without = |text: &'_ str| text.strip_suffix(" success=1").unwrap_or(text).len();
+    if let Some((rest, cpu)) = body.rsplit_once(" target_cpu=") {
+        digits(cpu)?;
+        let (rest, prio) = rest[..without(rest)].rsplit_once(" prio=")?;
+        prio.parse::<i32>().ok()?;
+        return last(rest.strip_prefix("comm=")?, " pid=");
+    }
+    let (rest, cpu) = body.rsplit_once(" CPU:")?;
+    digits(cpu)?;
+    short(&rest[..without(rest)]).map(|task| task.number)
+}
+
+/// The number that ends the text, after the last `key`.
+fn last(text: &str, key: &str) -> Option<u32> {
+    digits(text.rsplit_once(key)?.1)
+}
+
+/// `filename=PATH pid=12 old_pid=12`.
+fn exec(body: &str) -> Option<What> {
+    let (rest, old) = body.rsplit_once(" old_pid=")?;
+    digits(old)?;
+    let task = last(rest, " pid=")?;
+    Some(What::Exec { task })
+}
+
+/// `comm=NAME pid=12 child_comm=NAME child_pid=13`. A name may contain one of these words, so the
+/// last one counts that fits.
 fn fork(body: &str) -> Option<What> {
-    let child = after(body, " child_pid=")?;
-    let (parent, _) = body.rsplit_once(" child_comm=")?;
-    Some(What::Fork {
-        parent: after(parent, " pid=")?,
-        child,
-    })
+    let (rest, child) = body.rsplit_once(" child_pid=")?;
+    let child = digits(child)?;
+    let mut ends = rest.rmatch_indices(" child_comm=");
+    let parent = ends.find_map(|(at, _)| last(&rest[..at], " pid="))?;
+    Some(What::Fork { parent, child })
 }
 
 #[cfg(test)]
@@ -343,7 +281,7 @@ mod tests {
     #[test]
     fn who_wakes() {
         let by = |head: &str, event: &str| {
-            let line = format!("{head} 1.5: {event}: comm=ls pid=34 prio=120 target_cpu=000\n");
+            let line = format!("{head} 1.500000: {event}: comm=ls pid=34 prio=120 target_cpu=000\n");
             read(&line).unwrap().events[0].what
         };
         let waking = |by| What::Waking { task: 34, by };
@@ -360,7 +298,7 @@ mod tests {
             by: Some(12),
         };
         assert_eq!(by("bash 12 [001]", "sched:sched_wakeup"), woken);
-        let short = "a:34 12 [001] 1.5: sched:sched_wakeup: ls:34 [120] success=1 CPU:003";
+        let short = "a:34 12 [001] 1.500000: sched:sched_wakeup: ls:34 [120] success=1 CPU:003";
         let woken = What::Woken {
             task: 34,
             by: Some(12),
@@ -371,11 +309,11 @@ mod tests {
     #[test]
     fn forks_execs_states_and_what_is_skipped() {
         let text = "# tracer: nop\n#\n# scheduler: roost 1.0\n# cpus of 34: 0-1,5\n\
-            sh-12 [000] ..... 1.1: sched_process_fork: comm=sh pid=12 child_comm=sh child_pid=34\n\
-            sh-34 [000] ..... 1.2: sched_process_exec: filename=/bin/ls pid=34 old_pid=34\n\
-            sh-34 [000] ..... 1.25: sched_stat_runtime: comm=sh pid=34 runtime=1 [ns]\n\n\
-            ls-34 [000] d.... 1.3: sched_switch: prev_comm=ls prev_pid=34 prev_prio=120 prev_state=R+ ==> next_comm=x next_pid=5 next_prio=139\n\
-            ls-34 [000] d.... 1.29: sched_switch: prev_comm=ls prev_pid=34 prev_prio=120 prev_state=Z ==> next_comm=swapper/0 next_pid=0 next_prio=120\n";
+            sh-12 [000] ..... 1.100000: sched_process_fork: comm=sh pid=12 child_comm=sh child_pid=34\n\
+            sh-34 [000] ..... 1.200000: sched_process_exec: filename=/bin/ls pid=34 old_pid=34\n\
+            sh-34 [000] ..... 1.250000: sched_stat_runtime: comm=sh pid=34 runtime=1 [ns]\n\n\
+            ls-34 [000] d.... 1.300000: sched_switch: prev_comm=ls prev_pid=34 prev_prio=120 prev_state=R+ ==> next_comm=x next_pid=5 next_prio=139\n\
+            ls-34 [000] d.... 1.290000: sched_switch: prev_comm=ls prev_pid=34 prev_prio=120 prev_state=Z ==> next_comm=swapper/0 next_pid=0 next_prio=120\n";
         let text = read(text).unwrap();
         let what: Vec<What> = text.events.iter().map(|e| e.what).collect();
         let fork = What::Fork {
@@ -397,36 +335,46 @@ mod tests {
 
     #[test]
     fn what_is_not_ftrace_is_told_with_its_line() {
-        let good = "a-1 [000] ..... 1.1: sched_waking: comm=b pid=2 prio=120 target_cpu=000\n";
+        let good = "a-1 [000] ..... 1.100000: sched_waking: comm=b pid=2 prio=120 target_cpu=000\n";
         for (line, told) in [
             ("hello", "\"hello\" where an event was expected"),
             (
-                "a-1 [000] ..... 1.1: sched_waking: pid",
+                "a-1 [000] ..... 1.100000: sched_waking: pid",
                 "sched_waking: \"pid\" is not what",
             ),
             (
-                "a-1 [000] ..... 1.1: sched_switch: x ==> y",
+                "a-1 [000] ..... 1.100000: sched_switch: x ==> y",
                 "sched_switch: ",
             ),
             (
-                "a-1 [1024] ..... 1.1: sched_waking: x",
+                "a-1 [1024] ..... 1.100000: sched_waking: x",
                 "where an event was expected",
             ),
             (
-                "a-1 [000] 99999999999999999999.1: x: y",
+                "a-1 [000] 99999999999999999999.100000: x: y",
                 "where an event was expected",
             ),
             ("CPU:1 [LOST 12 EVENTS]", "events were lost here"),
-            ("# cpus of x: 0", "not a number"),
-            ("# cpus of 1: 0-z", "not a number"),
+            (
+                "# cpus of 1: 0-3",
+                "\"# cpus of 1: 0-3\" where an event was expected",
+            ),
         ] {
             let error = read(&format!("{good}{line}\n{good}")).unwrap_err();
             let error = format!("{error:#}");
             assert!(error.starts_with("line 2: "), "{error}");
             assert!(error.contains(told), "{error}");
         }
-        let long = "x".repeat(5000);
-        let error = read(&long).unwrap_err().to_string();
-        assert!(error.contains("longer than 4096 bytes"), "{error}");
+        for (text, told) in [
+            ("# cpus of x: 0", "line 1: \"x\" is not a number"),
+            ("# cpus of 1: 0-z", "line 1: 'z' is not a number"),
+            ("PERFILE2h\0\0", "it is the data of perf: print it with"),
+            ("\u{17}\u{8}Dtracing6\0", "it is the data of trace-cmd"),
+            (&"x\n".repeat(99), "line 1: \"x\" where"),
+            (&"x".repeat(9000), "line 1 is longer than 8192 bytes"),
+        ] {
+            let error = format!("{:#}", read(text).unwrap_err());
+            assert!(error.contains(told), "{error}");
+        }
     }
 }

@@ -417,9 +417,9 @@ fn what_tasks_did_is_found() {
 #[test]
 fn tasks_keep_their_nice_level_and_their_cpus() {
     let text = "# cpus of 2: 3-4,7\n\
-        x-1 [000] d..2. 1.0: sched_switch: prev_comm=x prev_pid=1 prev_prio=125 prev_state=S ==> next_comm=kworker/0:1H next_pid=2 next_prio=100\n\
-        x-1 [005] d..2. 1.1: sched_switch: prev_comm=ksoftirqd/5 prev_pid=3 prev_prio=120 prev_state=S ==> next_comm=r next_pid=4 next_prio=49\n\
-        x-1 [005] d..2. 1.2: sched_switch: prev_comm=r prev_pid=4 prev_prio=49 prev_state=S ==> next_comm=swapper/5 next_pid=0 next_prio=120\n";
+        x-1 [000] d..2. 1.000000: sched_switch: prev_comm=x prev_pid=1 prev_prio=125 prev_state=S ==> next_comm=kworker/0:1H next_pid=2 next_prio=100\n\
+        x-1 [005] d..2. 1.100000: sched_switch: prev_comm=ksoftirqd/5 prev_pid=3 prev_prio=120 prev_state=S ==> next_comm=r next_pid=4 next_prio=49\n\
+        x-1 [005] d..2. 1.200000: sched_switch: prev_comm=r prev_pid=4 prev_prio=49 prev_state=S ==> next_comm=swapper/5 next_pid=0 next_prio=120\n";
     let model = model("odd-17").unwrap();
     let load = Recording::parse(text.as_bytes(), &model, 7).unwrap().load;
     let of = |name: &str| load.groups.iter().find(|g| g.name == name).unwrap();
@@ -438,11 +438,11 @@ fn recordings_that_cannot_be_replayed() {
         (String::new(), "there is no sched_switch in it"),
         ("# nothing\n".to_string(), "there is no sched_switch in it"),
         (
-            format!("x-1 [017] d..2. 1.0: {switch}"),
+            format!("x-1 [017] d..2. 1.000000: {switch}"),
             "CPU 17, and the machine has 17 CPUs",
         ),
         (
-            format!("x-1 [000] d..2. 1.0: {switch}\nx-1 [000] d..2. 4000.0: {switch}"),
+            format!("x-1 [000] d..2. 1.000000: {switch}\nx-1 [000] d..2. 4000.000000: {switch}"),
             "it is 3999 s long, and at most 3600",
         ),
     ] {
