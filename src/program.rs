@@ -77,7 +77,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         #[cfg(feature = "sim")]
         Command::Record { args, json } => {
             let record = sim::record(&args, &on_signal()?)?;
-            shown(json, &record, || record.text()).map(|_| ())
+            shown(json, &record, || record.text())?;
+            return Ok(record.exit_code());
         }
         Command::Exec { path, args } => return exec::run(&path, args),
         #[cfg(feature = "export")]

@@ -3,8 +3,8 @@
 //! has both.
 
 use crate::machine::{Machine, cpulist_text, parse_cpulist};
+use crate::util::affinity::Affinity;
 use anyhow::{Context, Result, ensure};
-use std::io::Error;
 
 /// Separates the name of a variant from its CPUs.
 pub const SUFFIX: &str = "@cpus=";
@@ -63,67 +63,12 @@ pub fn cores(machine: &Machine) -> Vec<u16> {
     machine.cpus.iter().filter(first).map(|c| c.id).collect()
 }
 
-/// A CPU mask as sched_setaffinity(2) takes it. Children inherit it.
-#[derive(Clone, PartialEq)]
-pub struct Affinity(Vec<libc::c_ulong>);
-
-const BITS: usize = libc::c_ulong::BITS as usize;
-/// More CPUs than kernels are built for.
-const WORDS: usize = 8192 / BITS;
-
-impl Affinity {
-    pub fn new(cpus: &[u16]) -> Affinity {
-        let mut words = vec![0; WORDS];
-        for cpu in cpus {
-            words[usize::from(*cpu) / BITS] |= 1 << (usize::from(*cpu) % BITS);
-        }
-        Affinity(words)
-    }
-
-    /// Sets the mask of the calling thread. It makes one system call, so it may be called between
-    /// fork and exec.
-    pub fn take(&self) -> std::io::Result<()> {
-        // SAFETY: the words are alive, and their size is passed.
-        let set =
-            unsafe { libc::sched_setaffinity(0, size_of_val(&self.0[..]), self.0.as_ptr().cast()) };
-        match set {
-            0 => Ok(()),
-            _ => Err(Error::last_os_error()),
-        }
-    }
-
-    fn now() -> std::io::Result<Affinity> {
-        Affinity::of(0)
-    }
-
-    /// The mask of a thread; 0: the calling one.
-    pub fn of(thread: i32) -> std::io::Result<Affinity> {
-        let mut words: Vec<libc::c_ulong> = vec![0; WORDS];
-        let size = size_of_val(&words[..]);
-        // SAFETY: the words are alive, and their size is passed.
-        match unsafe { libc::sched_getaffinity(thread, size, words.as_mut_ptr().cast()) } {
-            0 => Ok(Affinity(words)),
-            _ => Err(Error::last_os_error()),
-        }
-    }
-}
-
-impl Affinity {
-    /// True if each of its CPUs is in `other`.
-    pub fn within(&self, other: &Affinity) -> bool {
-        self.0
-            .iter()
-            .zip(&other.0)
-            .all(|(own, all)| own & !all == 0)
-    }
-}
-
 /// Fails if our children cannot be kept to these CPUs, because our cpuset lacks some of them.
 pub fn check(cpus: &[u16]) -> Result<()> {
     let affinity = Affinity::new(cpus);
     // Tried in a thread, so that our own mask does not change.
     let tried = std::thread::scope(|s| {
-        let tried = s.spawn(|| affinity.take().and_then(|()| Affinity::now()));
+        let tried = s.spawn(|| affinity.take().and_then(|()| Affinity::of(0)));
         tried.join()
     });
     let got = tried.map_err(|_| anyhow::anyhow!("a thread panicked"))?;

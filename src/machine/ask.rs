@@ -2,9 +2,8 @@
 //! Reads small files that may be missing, and collects complaints about those with unexpected
 //! content.
 
-use super::files::{parse_spaced, trimmed};
+use super::files::{bounded, parse_spaced, trimmed};
 use crate::machine::host::Host;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -52,7 +51,7 @@ impl<'a> Asker<'a> {
     }
 
     fn read(&mut self, path: &Path) -> Option<String> {
-        match fs::read_to_string(path) {
+        match bounded(path) {
             Ok(text) => Some(trimmed(&text).to_string()),
             // A CPU or a driver may go away during the read.
             Err(e) if gone(&e) => None,
@@ -90,6 +89,7 @@ pub fn several(odd: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn what_is_missing_is_no_matter_and_garbage_is() {

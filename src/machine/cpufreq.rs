@@ -2,6 +2,7 @@
 //! What sets the frequencies, and what `--cpuperf` means there. Only the schedutil governor uses a
 //! scheduler's requests; under any other they have no effect.
 
+use super::files::bounded;
 use crate::bpf::intf;
 use crate::machine::host::Host;
 use crate::machine::names;
@@ -29,7 +30,7 @@ impl CpuFreq {
         let dir = host.sys.join("devices/system/cpu/cpufreq");
         let policies = || std::fs::read_dir(&dir).into_iter().flatten().flatten();
         let each = |name: &str| {
-            let read = |policy: DirEntry| std::fs::read_to_string(policy.path().join(name)).ok();
+            let read = |policy: DirEntry| bounded(&policy.path().join(name)).ok();
             let all = policies().filter_map(read).map(|s| s.trim().to_string());
             names(all.collect::<Vec<_>>().iter())
         };

@@ -68,7 +68,7 @@ pub struct SimArgs {
 
     /// Replay a recording on the machine that it was made on: the folder of `scx_roost record`, or
     /// the text of ftrace or of `perf script`, with --sysfs
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["workload", "seed", "seeds"])]
+    #[arg(long, value_name = "PATH", conflicts_with = "workload")]
     replay: Option<PathBuf>,
 
     /// Machine to model [default: tr-3970x, or that of the recording]
@@ -98,13 +98,13 @@ pub struct SimArgs {
     #[arg(long, value_name = "PARAM=VALUE")]
     set: Vec<String>,
 
-    /// Runs of each variant, each with a different seed
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    seeds: u64,
+    /// Runs of each variant, each with a different seed [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: Option<u64>,
 
-    /// Seed of the first run
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    /// Seed of the first run [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 
     /// Also show the policy's counters; they have the same names as in the statistics of scx_roost
     #[arg(long)]
@@ -190,7 +190,8 @@ pub struct SimArgs {
 
 #[derive(Debug, Subcommand)]
 enum Other {
-    /// Measure this machine: SMT, transfers of cache lines, exits of idle states, refill of caches
+    /// Measure this machine: SMT, transfers of cache lines, exits of idle states, refill of caches.
+    /// That takes about 10 s, and 60 s at most
     Calibrate {
         /// File to write, for --params
         #[arg(short, long, value_name = "FILE")]
@@ -302,8 +303,9 @@ impl SimArgs {
     }
 
     fn seeds(&self) -> Result<Range<u64>> {
-        let end = self.seed.checked_add(self.seeds);
-        Ok(self.seed..end.context("the seed is too large")?)
+        let first = self.seed.unwrap_or(1);
+        let end = first.checked_add(self.seeds.unwrap_or(3));
+        Ok(first..end.context("the seed is too large")?)
     }
 
     fn plan(&self, workload: &str) -> Result<Plan> {
@@ -334,6 +336,10 @@ impl SimArgs {
 
     /// Nothing is random in a replay: one run is enough.
     fn replayed(&self, path: &Path) -> Result<Plan> {
+        ensure!(
+            self.seed.is_none() && self.seeds.is_none(),
+            "nothing is random in a replay, so each variant has one run: leave out --seed and --seeds"
+        );
         let (file, tree) = recording::files(path);
         fs::metadata(&file)
             .with_context(|| format!("cannot read the recording {}", file.display()))?;

@@ -2,6 +2,8 @@
 //! Small tools that know nothing of scheduling.
 
 #[cfg(any(feature = "ab", feature = "sim"))]
+pub mod affinity;
+#[cfg(any(feature = "ab", feature = "sim"))]
 pub mod distributions;
 pub(crate) mod folder;
 pub(crate) mod hash;

@@ -2,7 +2,7 @@
 # Recordings of this kernel: they are whole, are replayed, and leave nothing behind.
 # topology: 8
 # accel: icount
-# timeout: 240
+# timeout: 400
 # needs: rt-app
 . /tests/lib.sh
 T=/sys/kernel/tracing
@@ -51,9 +51,48 @@ check "and named" told 'events were lost (cpu[0-9]* [0-9]'
 check "nothing is written" [ ! -e $DIR ]
 check "nothing is left" alone
 
-# begins: a long recording in the background, as $RECORD.
+record --seconds 0.2 -- sh -c 'exit 7'
+check "the status of a command is passed on (got $?)" [ $? = 7 ]
+check "and the recording is kept" [ -s $DIR/picture.svg ]
+rm -r $DIR
+record -- sh -c 'kill -KILL $$'
+check "so is the signal that ended it (got $?)" [ $? = 137 ]
+rm -r $DIR
+record -- /no/such/program
+check "a command that cannot be run is an error (got $?)" [ $? = 1 ]
+check "and named" told 'cannot start /no/such/program'
+check "nothing is written" [ ! -e $DIR ]
+check "nothing is left" alone
+
+# Names that threads may have, and that look like parts of the text.
+cat >/tmp/odd-names.sh <<'END'
+for name in 'a\nb' '\n# cpus of 1: 0' ' ==> next_comm=' 'x child_pid=5\n' '\001\033[7m' \
+	'CPU:1 [LOST 2' '-1 [000] 1.0: x' '"<&>'; do
+	(printf -- "$name" >/proc/self/comm; sleep 0.02; sleep 0.02)
+done
+END
+recorded() { grep -q -F -e "$1" $DIR/sched.txt; }
+record -- sh /tmp/odd-names.sh
+check "odd names of threads are no obstacle (got $?)" told 'replays it'
+for text in 'comm= ==> next_comm= ' 'comm="<&> ' 'comm=CPU:1 [LOST 2 '; do
+	check "'$text' is in the text" recorded "$text"
+done
+check "it is replayed" scx_roost sim --replay $DIR --variant eevdf
+rm -r $DIR
+
+# Under sudo the command runs as the invoking user, who gets the recording.
+export SUDO_UID=65534 SUDO_GID=65534 SUDO_USER=nobody
+record -- sh -c 'id -u >/tmp/who; id -g >>/tmp/who'
+check "under sudo the command runs as the user" [ "$(cat /tmp/who)" = "65534
+65534" ]
+rm -f /tmp/who
+check "who gets the recording" [ "$(stat -c %u $DIR $DIR/* $DIR/sys/*/* | sort -u)" = 65534 ]
+unset SUDO_UID SUDO_GID SUDO_USER
+rm -r $DIR
+
+# begins [COMMAND...]: a long recording in the background, as $RECORD.
 begins() {
-	record --seconds 600 &
+	record --seconds 600 "$@" &
 	wait_for 10 records
 	RECORD=$(ls $T/instances | sed 's/scx_roost_//')
 	sleep 1
@@ -64,6 +103,14 @@ wait
 check "Ctrl-C ends a recording, which is whole" [ -s $DIR/picture.svg ]
 check "nothing is left" alone
 rm -r $DIR
+
+begins -- sh -c 'sleep 600 & echo $! >/tmp/sleeper; wait'
+kill -TERM $RECORD
+wait
+check "SIGTERM ends a recording, which is whole" [ -s $DIR/picture.svg -a -s $DIR/trace.json ]
+check "nothing is left" alone
+rm -r $DIR
+kill $(cat /tmp/sleeper)
 
 begins
 kill -KILL $RECORD

@@ -7,6 +7,7 @@ use scx_roost::machine::{Machine, Policies, copy_machine, host::Host};
 use scx_roost::sim::{self, Wanted};
 use std::fs;
 use std::path::Path;
+use std::process::Command as Process;
 
 fn wanted(args: &str) -> anyhow::Result<Wanted> {
     let words = format!("scx_roost sim {args}");
@@ -110,6 +111,108 @@ fn its_pictures_begin_with_the_recording() {
     assert_eq!(of(1, "a-97"), 1);
 }
 
+/// 55 lines that `perf script` 6.1 printed of `perf sched record`, of two tasks and a pipe on a busy
+/// machine; the names of the others were changed.
+const PERF_SCHED: &str = include_str!("perf-sched.txt");
+
+#[test]
+fn perf_sched_is_replayed_and_drawn() {
+    let dir = folder();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(at("perf.txt"), PERF_SCHED).unwrap();
+    let args = format!(
+        "--replay {} --sysfs {} --variant eevdf --check --svg {} --trace {}",
+        at("perf.txt"),
+        at("sys"),
+        at("a.svg"),
+        at("a.json")
+    );
+    let Wanted::Compare(plan) = wanted(&args).unwrap() else {
+        panic!("{args}");
+    };
+    let of = |name: &str| plan.load.groups.iter().find(|g| g.name == name).unwrap();
+    assert!(!of("python3-6133").forked && of("python3-6176").forked);
+    let report = sim::run(&plan).unwrap();
+    let recorded = report.recorded.unwrap();
+    // From its first line at 32335.307768368 to its last one that is read at 32335.319236910.
+    assert_eq!(recorded.mean, 11_467_700.0);
+    let drawn = fs::read_to_string(at("a.svg")).unwrap();
+    assert!(drawn.contains("python3-6176") && drawn.ends_with("</svg>\n"));
+    let trace: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(at("a.json")).unwrap()).unwrap();
+    let runs = trace["traceEvents"].as_array().unwrap().iter();
+    let runs = runs.filter(|e| e["ph"] == "X" && e["pid"] == 1 && e["name"] == "python3-6176");
+    assert_eq!(runs.count(), 4);
+}
+
+/// What perf prints of this machine, where it may record.
+#[test]
+fn perf_sched_of_this_machine_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let perf = |args: &str| {
+        let done = Process::new("perf").args(args.split(' ')).output();
+        done.ok()
+            .filter(|done| done.status.success())
+            .map(|done| done.stdout)
+    };
+    let made = perf(&format!("sched record -o {} -- sleep 0.05", at("data")))
+        .and_then(|_| perf(&format!("script {PERF_FIELDS} -i {}", at("data"))));
+    let Some(text) = made.filter(|text| !text.is_empty()) else {
+        eprintln!("skipped: perf is not installed, or may not record the scheduler's events");
+        return;
+    };
+    fs::write(at("text"), text).unwrap();
+    let told = |file: &str| wanted(&format!("--replay {} --sysfs /sys", at(file)));
+    match told("text") {
+        Ok(Wanted::Compare(plan)) => assert!(plan.recording.unwrap().ns > 10_000_000),
+        Ok(other) => panic!("{other:?}"),
+        // As it says itself.
+        Err(e) => assert!(format!("{e:#}").contains("events were lost"), "{e:#}"),
+    }
+    let error = format!("{:#}", told("data").unwrap_err());
+    let advice =
+        format!("it is the data of perf: print it with 'perf script {PERF_FIELDS} -i DATA");
+    assert!(error.contains(&advice), "{error}");
+}
+
+/// As docs/simulator.md says, and the error about perf's own data.
+const PERF_FIELDS: &str = "--show-lost-events -F comm,pid,tid,cpu,time,event,trace --ns";
+
+#[test]
+fn names_of_threads_spoil_no_picture() {
+    let dir = folder();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let odd = "\u{1}<\u{1b}\n]]>&\"";
+    let text = recording().replace("comm=s ", &format!("comm={odd} "));
+    fs::write(at("odd.txt"), text).unwrap();
+    report(&format!(
+        "--replay {} --sysfs {} --variant eevdf --svg {} --trace {}",
+        at("odd.txt"),
+        at("sys"),
+        at("a.svg"),
+        at("a.json")
+    ));
+    let svg = fs::read_to_string(at("a.svg")).unwrap();
+    assert!(svg.contains("&lt;") && !svg.contains(odd));
+    assert!(!svg.contains(|c: char| c.is_control() && c != '\n'));
+    let json = fs::read_to_string(at("a.json")).unwrap();
+    serde_json::from_str::<serde_json::Value>(&json).unwrap();
+}
+
+/// They touched their data before the recording began, or in the work that was recorded.
+#[test]
+fn a_working_set_costs_nothing_at_the_start() {
+    let dir = folder();
+    let mean = |set: &str| {
+        let args = format!("--replay {} --variant eevdf {set}", dir.path().display());
+        report(&args).rows[0].mean
+    };
+    // 100 MB are 25,600 page faults for each task, which take longer than the recording.
+    let (with, without) = (mean("--set set=100MB"), mean(""));
+    assert!((with / without - 1.0).abs() < 0.1, "{with} {without}");
+}
+
 #[test]
 fn what_is_wrong_is_one_sentence() {
     let dir = folder();
@@ -135,6 +238,14 @@ fn what_is_wrong_is_one_sentence() {
             "a recording has one param: --set set=SIZE",
         ),
         (format!("nas --replay {}", path("")), "cannot be used with"),
+        (
+            format!("--replay {} --seeds 2", path("")),
+            "nothing is random in a replay, so each variant has one run",
+        ),
+        (
+            format!("--replay {} --seed 2", path("")),
+            "leave out --seed and --seeds",
+        ),
         (
             format!("nas --params {}", path("p.tsv")),
             "line 1: smt_speed is in part, not us",

@@ -4,8 +4,8 @@
 
 use super::Failure;
 use crate::ab::cgroup::Cgroup;
-use crate::ab::cpus::Affinity;
 use crate::machine::cpulist_text;
+use crate::util::affinity::Affinity;
 use anyhow::Result;
 
 /// A copy's own cgroup, and its CPUs.

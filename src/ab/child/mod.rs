@@ -16,8 +16,8 @@ pub use leftover::{Leftover, become_subreaper, reaped_within};
 pub use perf::can_count;
 
 use super::cgroup::Cgroup;
-use super::cpus::Affinity;
 use super::metric::Measured;
+use crate::util::affinity::Affinity;
 use crate::util::user::User;
 use anyhow::{Context, Result, anyhow, bail};
 use apart::Side;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is measured, by threads that are pinned to CPUs. Each function measures once, for some
-//! milliseconds; times are ns.
+//! milliseconds; times are ns. It pins the calling thread too.
 
-use anyhow::{Context, Result};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use super::{Ask, Bench, SHORT};
+use crate::util::affinity::Affinity;
+use anyhow::{Context, Result, ensure};
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -18,15 +19,60 @@ const WORDS: usize = 2048;
 /// The end of a ping-pong.
 const OVER: u64 = u64::MAX;
 
+/// How long a thread waits for another one, which other work may keep from its CPU.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Walks over data, of which the median counts.
+const WALKS: usize = 7;
+
 #[repr(align(128))]
 #[derive(Default)]
 struct Own(AtomicU64);
 
+/// This machine.
+pub struct Here(Instant);
+
+impl Here {
+    pub fn begin() -> Here {
+        Here(Instant::now())
+    }
+}
+
+impl Bench for Here {
+    fn measure(&mut self, ask: &Ask) -> Result<f64> {
+        match *ask {
+            Ask::Smt(a, b) => Ok(speed(&[a, b])? / speed(&[a])?),
+            Ask::Transfer(a, b) => transfer(a, b),
+            Ask::Exit(a, b, idle) => exit(a, b, idle),
+            Ask::Refill(a, b, bytes) => refilled(a, b, bytes),
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
 /// Pins the calling thread.
-pub fn pin(cpu: u16) -> Result<()> {
-    let mut set = CpuSet::new();
-    set.set(cpu.into());
-    sched_setaffinity(None, &set).with_context(|| format!("this process may not use CPU {cpu}"))
+fn pin(cpu: u16) -> Result<()> {
+    let pinned = Affinity::new(&[cpu]).take();
+    pinned.with_context(|| format!("this process may not use CPU {cpu}"))
+}
+
+/// Spins until `done`. Errors: that takes too long.
+fn spin_until(done: impl Fn() -> bool) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        for _ in 0..1 << 14 {
+            if done() {
+                return Ok(());
+            }
+        }
+        ensure!(
+            begin.elapsed() < PATIENCE,
+            "other work kept a thread from its CPU for {} s",
+            PATIENCE.as_secs()
+        );
+    }
 }
 
 /// A thread that runs at the other tasks' leave (kernel: SCHED_IDLE).
@@ -52,16 +98,16 @@ fn compute(buffer: &mut [u64; WORDS], chains: &mut [u64; 4]) {
 }
 
 /// Work per ns of threads that are pinned to these CPUs and run at once.
-pub fn speed(cpus: &[u16]) -> Result<f64> {
+fn speed(cpus: &[u16]) -> Result<f64> {
     let (ready, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let run = |cpu: u16| -> Result<f64> {
         pin(cpu)?;
         let (mut buffer, mut chains) = ([1; WORDS], [1, 2, 3, 4]);
         ready.fetch_add(1, Ordering::Relaxed);
-        while (ready.load(Ordering::Relaxed) as usize) < cpus.len() && !stop.load(Ordering::Relaxed)
-        {
+        spin_until(|| {
             spin_loop();
-        }
+            ready.load(Ordering::Relaxed) as usize >= cpus.len() || stop.load(Ordering::Relaxed)
+        })?;
         let (begin, mut done) = (Instant::now(), 0);
         while begin.elapsed() < WINDOW {
             compute(black_box(&mut buffer), &mut chains);
@@ -88,7 +134,7 @@ pub fn speed(cpus: &[u16]) -> Result<f64> {
 }
 
 /// Until a CPU has a line that the other one wrote.
-pub fn transfer(a: u16, b: u16) -> Result<f64> {
+fn transfer(a: u16, b: u16) -> Result<f64> {
     let (line, gone) = (Own::default(), AtomicBool::new(false));
     thread::scope(|scope| {
         let other = scope.spawn(|| {
@@ -99,7 +145,7 @@ pub fn transfer(a: u16, b: u16) -> Result<f64> {
             gone.store(true, Ordering::Release);
             pinned
         });
-        let measured = pin(a).map(|()| pings(&line, &gone));
+        let measured = pin(a).and_then(|()| pings(&line, &gone));
         line.0.store(OVER, Ordering::Release);
         other.join().expect("it does not panic")?;
         measured
@@ -122,29 +168,35 @@ fn pongs(line: &Own) {
 }
 
 /// ns of a way, over rounds there and back.
-fn pings(line: &Own, gone: &AtomicBool) -> f64 {
+fn pings(line: &Own, gone: &AtomicBool) -> Result<f64> {
     let (start, mut begin, mut rounds) = (Instant::now(), Instant::now(), 0u64);
     loop {
         let sent = 2 * rounds + 1;
         line.0.store(sent, Ordering::Release);
-        while line.0.load(Ordering::Acquire) == sent {
-            if gone.load(Ordering::Acquire) {
-                return f64::NAN;
-            }
+        spin_until(|| line.0.load(Ordering::Acquire) != sent || gone.load(Ordering::Acquire))?;
+        if gone.load(Ordering::Acquire) {
+            return Ok(f64::NAN);
         }
         rounds += 1;
         // The other thread is there from now on.
         if rounds == 1 {
             begin = Instant::now();
         } else if (rounds < 128 || rounds.is_multiple_of(128)) && start.elapsed() > WINDOW {
-            return begin.elapsed().as_nanos() as f64 / (2 * (rounds - 1)) as f64;
+            return Ok(begin.elapsed().as_nanos() as f64 / (2 * (rounds - 1)) as f64);
         }
     }
 }
 
+/// What the wakeup of CPU `b` takes longer after it was idle for so long.
+fn exit(a: u16, b: u16, idle: Duration) -> Result<f64> {
+    let times = if idle > SHORT { 20 } else { 200 };
+    let awake = wakeup(a, b, SHORT, 200, true)?;
+    Ok(wakeup(a, b, idle, times, false)? - awake)
+}
+
 /// From the wakeup of a thread on CPU `b`, by one on CPU `a`, until it runs: the median of `times`.
 /// It has slept for `idle` before. `awake`: its CPU does not idle meanwhile.
-pub fn wakeup(a: u16, b: u16, idle: Duration, times: usize, awake: bool) -> Result<f64> {
+fn wakeup(a: u16, b: u16, idle: Duration, times: usize, awake: bool) -> Result<f64> {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let spinner = awake.then(|| {
@@ -169,6 +221,7 @@ pub fn wakeup(a: u16, b: u16, idle: Duration, times: usize, awake: bool) -> Resu
 fn wakeups(b: u16, idle: Duration, times: usize) -> Result<f64> {
     // Odd: it goes to sleep; even: it woke. `sent`: ns since the start at which it was woken.
     let (turn, sent, took) = (Own::default(), Own::default(), Own::default());
+    let over = AtomicBool::new(false);
     let begin = Instant::now();
     let now = || begin.elapsed().as_nanos() as u64;
     thread::scope(|scope| {
@@ -177,6 +230,9 @@ fn wakeups(b: u16, idle: Duration, times: usize) -> Result<f64> {
             for round in 0..times as u64 {
                 turn.0.store(2 * round + 1, Ordering::Release);
                 while sent.0.load(Ordering::Acquire) == 0 {
+                    if over.load(Ordering::Acquire) {
+                        return Ok(());
+                    }
                     thread::park();
                 }
                 let at = now();
@@ -189,30 +245,34 @@ fn wakeups(b: u16, idle: Duration, times: usize) -> Result<f64> {
             }
             Ok(())
         });
-        let mut all = Vec::new();
-        for round in 0..times as u64 {
-            while turn.0.load(Ordering::Acquire) < 2 * round + 1 && !sleeper.is_finished() {
+        let waits = |until: u64| {
+            spin_until(|| {
                 spin_loop();
-            }
+                turn.0.load(Ordering::Acquire) >= until || sleeper.is_finished()
+            })
+        };
+        let round = |round: u64| -> Result<f64> {
+            waits(2 * round + 1)?;
             let wait = Instant::now();
             while wait.elapsed() < idle {
                 spin_loop();
             }
             sent.0.store(now().max(1), Ordering::Release);
             sleeper.thread().unpark();
-            while turn.0.load(Ordering::Acquire) < 2 * round + 2 && !sleeper.is_finished() {
-                spin_loop();
-            }
-            all.push(took.0.load(Ordering::Acquire) as f64);
-        }
+            waits(2 * round + 2)?;
+            Ok(took.0.load(Ordering::Acquire) as f64)
+        };
+        let all: Result<Vec<f64>> = (0..times as u64).map(round).collect();
+        over.store(true, Ordering::Release);
+        sleeper.thread().unpark();
         sleeper.join().expect("it does not panic")?;
-        Ok(super::median(&mut all))
+        Ok(super::median(&mut all?))
     })
 }
 
 /// What the first walk over `bytes` takes longer on CPU `b` than later ones, after the thread used
 /// them on CPU `a`.
-pub fn refill(a: u16, b: u16, bytes: usize) -> Result<f64> {
+fn refill(a: u16, b: u16, bytes: usize) -> Result<f64> {
     thread::scope(|scope| {
         let walker = scope.spawn(|| {
             let mut data = vec![0u8; bytes];
@@ -235,4 +295,10 @@ pub fn refill(a: u16, b: u16, bytes: usize) -> Result<f64> {
         });
         walker.join().expect("it does not panic")
     })
+}
+
+/// The same for a MB, of several walks.
+fn refilled(a: u16, b: u16, bytes: usize) -> Result<f64> {
+    let walks: Result<Vec<f64>> = (0..WALKS).map(|_| refill(a, b, bytes)).collect();
+    Ok(super::median(&mut walks?) * 1e6 / bytes as f64)
 }

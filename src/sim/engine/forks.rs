@@ -34,12 +34,13 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     }
 
     /// ns that the task takes to touch its data for the first time, which begins its first run. A
-    /// child that is forked later does so too, as a part of its program.
+    /// child that is forked later does so too, as a part of its program. The tasks of a recording
+    /// did so before, or in the work that was recorded.
     pub(super) fn first_touch(&self, task: TaskId) -> u64 {
         let set = self.wait.set_of(self.tasks[task].group);
         match self.tasks[task].parent {
-            None => set.div_ceil(PAGE) * self.costs.page_fault,
-            Some(_) => 0,
+            None if !self.wait.load.recorded => set.div_ceil(PAGE) * self.costs.page_fault,
+            _ => 0,
         }
     }
 

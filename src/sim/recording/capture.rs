@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_roost record`: records what the scheduler of this machine does, with an instance of ftrace
-//! that nobody else uses and that is removed on every path.
+//! `scx_roost record`: records what the scheduler of this machine does.
 
+use super::instance::{Instance, tracefs};
 use super::{Recording, SYS, TEXT};
 use crate::machine::{copy_machine, cpulist_text, parse_cpulist};
 use crate::sim::Model;
@@ -9,14 +9,17 @@ use crate::sim::command::row;
 use crate::sim::trace::{self, Pictures};
 use crate::util::parse::seconds;
 use crate::util::stop::Stop;
-use anyhow::{Context, Result, bail, ensure};
+use crate::util::user::{User, give_back_folder};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::Serialize;
-use std::fs::{self, DirBuilder, File, Permissions};
-use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 pub const EXAMPLES: &str = "\
@@ -34,10 +37,17 @@ const EVENTS: [&str; 6] = [
     "sched_process_fork",
     "sched_process_exec",
 ];
-const OURS: &str = "scx_roost_";
 /// How much the picture shows, ns.
 const WINDOW: u64 = 20_000_000;
 const LOOK: Duration = Duration::from_millis(20);
+/// Time for a command that is asked to end.
+const END_TIME: Duration = Duration::from_secs(5);
+/// Memory for the events of a CPU, and of all CPUs, if none is asked for. That of all is also
+/// bounded by a part of what is available.
+const BUFFER_KB: u64 = 8192;
+const LEAST_KB: u64 = 64;
+const ALL_KB: u64 = 1 << 20;
+const PART: u64 = 8;
 
 #[derive(Debug, Args)]
 pub struct RecordArgs {
@@ -50,11 +60,17 @@ pub struct RecordArgs {
     #[arg(short, long, value_name = "DIR", default_value = "recording")]
     output: PathBuf,
 
-    /// Memory for the events of each CPU, in kB
-    #[arg(long, value_name = "KB", default_value_t = 8192, value_parser = clap::value_parser!(u64).range(64..=1_048_576))]
-    buffer_kb: u64,
+    /// Memory for the events of each CPU, in kB [default: 8192, or less on machines of many CPUs:
+    /// all have 1 GB and an eighth of the available memory at most]
+    #[arg(long, value_name = "KB", value_parser = clap::value_parser!(u64).range(LEAST_KB..=1_048_576))]
+    buffer_kb: Option<u64>,
 
-    /// Run this command, and record until it ends
+    /// Run the command as this user, with the user's groups and home [default: the user who called
+    /// sudo, doas or pkexec, otherwise the current user]
+    #[arg(long, value_name = "NAME", requires = "command")]
+    user: Option<String>,
+
+    /// Run this command, and record until it ends; its exit status is passed on
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -72,6 +88,8 @@ pub struct Record {
     pub far_moves: f64,
     pub wakeup_p50_us: f64,
     pub wakeup_p99_us: f64,
+    /// Of the command; of one that a signal ended, 128 and the signal's number.
+    pub exit_status: Option<u8>,
 }
 
 /// Records until the time is over, the command ends, or `stop`. Errors: it needs root and tracefs;
@@ -85,19 +103,25 @@ pub fn record(args: &RecordArgs, stop: &Stop) -> Result<Record> {
         "{} exists: name another folder with -o, or remove it",
         folder.display()
     );
+    let user = User::of(args.user.as_deref())?;
     let tracefs = tracefs()?;
     let made = Made::create(folder)?;
     let instance = Instance::create(&tracefs)?;
     instance.set("trace_clock", "mono")?;
     instance.set("options/overwrite", "0")?;
-    instance.set("buffer_size_kb", &args.buffer_kb.to_string())?;
+    let buffer_kb = buffer_kb(args.buffer_kb, online().len() as u64, available_kb())?;
+    instance.set("buffer_size_kb", &buffer_kb.to_string())?;
     for event in EVENTS {
         instance.set(&format!("events/sched/{event}/enable"), "1")?;
     }
     let mut child = None;
     instance.set("tracing_on", "1")?;
     if let Some((program, words)) = args.command.split_first() {
-        let started = Command::new(program).args(words).spawn();
+        let mut command = Command::new(program);
+        if let Some(user) = &user {
+            user.takes(&mut command);
+        }
+        let started = command.args(words).spawn();
         child = Some(started.with_context(|| format!("cannot start {program}"))?);
     }
     waits(args, child.as_mut(), stop)?;
@@ -105,69 +129,127 @@ pub fn record(args: &RecordArgs, stop: &Stop) -> Result<Record> {
     // Read while the tasks are there.
     let head = head();
     let written = instance.complete().and_then(|()| {
-        let written = write(&instance, &head, folder);
+        let written = write(&instance, &head, &made.path());
         written.with_context(|| format!("cannot write {}", folder.display()))
     });
     // The kernel's buffers do not wait for the command.
     drop(instance);
-    if let Some(child) = child {
-        ends(child, stop)?;
-    }
+    let exit_status = child.map(|child| ends(child, stop)).transpose()?;
     written?;
-    let model = Model::read(&folder.join(SYS))?;
-    let record = show(folder, &model)?;
+    let model = Model::read(&made.path().join(SYS))?;
+    let mut record = show(&made, &model)?;
+    record.exit_status = exit_status;
     made.keep()?;
     Ok(record)
 }
 
+/// kB for each of so many CPUs.
+fn buffer_kb(asked: Option<u64>, cpus: u64, available: u64) -> Result<u64> {
+    let cpus = cpus.max(1);
+    let most = ALL_KB.min(available / PART) / cpus;
+    let kb = asked.unwrap_or(most.clamp(LEAST_KB, BUFFER_KB));
+    ensure!(
+        kb <= available / 2 / cpus,
+        "buffers of {kb} kB for {cpus} CPUs take more than half of the {} MB of memory that are \
+         available: give a smaller --buffer-kb",
+        available >> 10
+    );
+    Ok(kb)
+}
+
+/// Memory that programs can get without swapping, kB.
+fn available_kb() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let kb = line.and_then(|l| l.trim().strip_suffix("kB")?.trim().parse().ok());
+    kb.unwrap_or(u64::MAX)
+}
+
 /// Waits for the command, which goes on after the recording. It is ended by what ends us.
-fn ends(mut child: Child, stop: &Stop) -> Result<()> {
+fn ends(mut child: Child, stop: &Stop) -> Result<u8> {
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
         if !stop.sleep(LOOK) {
-            // SAFETY: plain numbers; a child of ours that is not reaped.
-            unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
-            break child.wait()?;
+            break ended(child)?;
         }
     };
     if !status.success() {
         eprintln!("scx_roost: the command ended with {status}");
     }
-    Ok(())
+    let by_signal = || 128 + status.signal().unwrap_or(0);
+    Ok(status.code().unwrap_or_else(by_signal) as u8)
 }
 
-/// The folder of a recording. Until it is kept nobody else may enter it, so nobody can have root
-/// write through a link; and dropping it removes it.
-struct Made<'a>(Option<&'a Path>);
+/// Asks the command to end, then makes it.
+fn ended(mut child: Child) -> Result<ExitStatus> {
+    // SAFETY: plain numbers; a child of ours that is not reaped.
+    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    let begin = Instant::now();
+    while begin.elapsed() < END_TIME {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        std::thread::sleep(LOOK);
+    }
+    child.kill()?;
+    Ok(child.wait()?)
+}
+
+/// The folder of a recording, held open: whatever others make of its name, root writes here. Until
+/// it is kept nobody else may enter it; dropping it removes it.
+struct Made<'a> {
+    name: &'a Path,
+    folder: File,
+    kept: bool,
+}
 
 impl Made<'_> {
-    fn create(folder: &Path) -> Result<Made<'_>> {
-        let told = || format!("cannot create {}", folder.display());
-        if let Some(parent) = folder.parent() {
+    fn create(name: &Path) -> Result<Made<'_>> {
+        let told = || format!("cannot create {}", name.display());
+        if let Some(parent) = name.parent() {
             fs::create_dir_all(parent).with_context(told)?;
         }
-        let made = DirBuilder::new().mode(0o700).create(folder);
+        let made = DirBuilder::new().mode(0o700).create(name);
         made.with_context(told)?;
-        Ok(Made(Some(folder)))
+        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+        let folder = OpenOptions::new().read(true).custom_flags(flags).open(name);
+        let folder = folder.with_context(told)?;
+        let meta = folder.metadata().with_context(told)?;
+        let own = meta.uid() == nix::unistd::geteuid().as_raw() && meta.mode() & 0o777 == 0o700;
+        ensure!(own, "{} was replaced as it was created", name.display());
+        let kept = false;
+        Ok(Made { name, folder, kept })
     }
 
+    /// Leads to this folder, whatever has its name now.
+    fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_raw_fd()))
+    }
+
+    /// Under sudo it is the invoking user's from now on.
     fn keep(mut self) -> Result<()> {
-        let Some(folder) = self.0.take() else {
-            return Ok(());
-        };
-        let open = Permissions::from_mode(0o755);
-        fs::set_permissions(folder, open)
-            .with_context(|| format!("cannot open {} to others", folder.display()))
+        give_back_folder(&self.folder, &self.path(), self.name);
+        let open = self.folder.set_permissions(Permissions::from_mode(0o755));
+        open.with_context(|| format!("cannot open {} to others", self.name.display()))?;
+        self.kept = true;
+        Ok(())
     }
 }
 
 impl Drop for Made<'_> {
     fn drop(&mut self) {
-        if let Some(folder) = self.0 {
-            let _ = fs::remove_dir_all(folder);
+        if self.kept {
+            return;
         }
+        for entry in fs::read_dir(self.path()).into_iter().flatten().flatten() {
+            let _ = match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                true => fs::remove_dir_all(entry.path()),
+                false => fs::remove_file(entry.path()),
+            };
+        }
+        let _ = fs::remove_dir(self.name);
     }
 }
 
@@ -207,20 +289,24 @@ fn write(instance: &Instance, head: &str, folder: &Path) -> Result<()> {
 }
 
 /// Reads what was written, and draws it.
-fn show(folder: &Path, model: &Model) -> Result<Record> {
-    let recording = Recording::read(&folder.join(TEXT), model, 0)?;
+fn show(made: &Made, model: &Model) -> Result<Record> {
+    let (at, name) = (made.path(), made.name.display());
+    let text = BufReader::new(File::open(at.join(TEXT))?);
+    let recording = Recording::parse(text, model, 0);
+    let recording =
+        recording.with_context(|| format!("what was recorded cannot be read: {TEXT}"))?;
     let (seen, measured) = recording.trace(model, WINDOW)?;
     let seen = [(seen, measured)];
-    let title = format!("recorded in {}", folder.display());
+    let title = format!("recorded in {name}");
     let files = Pictures {
-        trace: Some(folder.join("trace.json")),
-        svg: Some(folder.join("picture.svg")),
+        trace: Some(at.join("trace.json")),
+        svg: Some(at.join("picture.svg")),
         window: WINDOW,
     };
     trace::draw(&files, model, &title, &seen)?;
     let row = row("recorded", &[recording.measured], None, false);
     Ok(Record {
-        folder: folder.to_path_buf(),
+        folder: made.name.to_path_buf(),
         seconds: recording.ns as f64 / 1e9,
         events: recording.text.events.len(),
         tasks: recording.load.groups.len(),
@@ -229,10 +315,16 @@ fn show(folder: &Path, model: &Model) -> Result<Record> {
         far_moves: row.far_moves,
         wakeup_p50_us: row.wakeup_p50_us,
         wakeup_p99_us: row.wakeup_p99_us,
+        exit_status: None,
     })
 }
 
 impl Record {
+    /// That of the command.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit_status.unwrap_or(0))
+    }
+
     pub fn text(&self) -> String {
         let folder = self.folder.display();
         format!(
@@ -264,14 +356,18 @@ fn head() -> String {
         _ => "the kernel's own".to_string(),
     };
     head += &format!("# scheduler: {}\n", scheduler.trim());
-    let online = text("devices/system/cpu/online");
-    let online = parse_cpulist(online.trim()).unwrap_or_default();
+    let online = online();
     let tasks = fs::read_dir("/proc").into_iter().flatten().flatten();
     let threads = tasks.flat_map(|task| fs::read_dir(task.path().join("task")).into_iter());
     for thread in threads.flatten().flatten() {
         head += &affinity(&thread.path(), &online).unwrap_or_default();
     }
     head
+}
+
+fn online() -> Vec<u16> {
+    let text = fs::read_to_string(Path::new(SYSFS).join("devices/system/cpu/online"));
+    parse_cpulist(text.unwrap_or_default().trim()).unwrap_or_default()
 }
 
 /// None: the thread may use all CPUs, or is gone.
@@ -287,96 +383,61 @@ fn affinity(thread: &Path, online: &[u16]) -> Option<String> {
     some.then(|| format!("# cpus of {thread}: {}\n", cpulist_text(&cpus)))
 }
 
-// ---- ftrace ----
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::process::Stdio;
 
-/// Where tracefs is. Errors say how to get it.
-fn tracefs() -> Result<PathBuf> {
-    let places = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-    for place in places.map(PathBuf::from) {
-        match fs::metadata(place.join("instances")) {
-            Ok(_) => return Ok(place),
-            Err(e) if e.kind() == ErrorKind::PermissionDenied => {
-                bail!("reading {} needs root: use sudo", place.display())
-            }
-            Err(_) => {}
+    const GB: u64 = 1 << 20;
+
+    #[test]
+    fn buffers_leave_memory_to_others() {
+        for (asked, cpus, available, kb) in [
+            (None, 8, 16 * GB, 8192),
+            (None, 128, 256 * GB, 8192),
+            (None, 1024, 1024 * GB, 1024),
+            // An eighth of 2 GB.
+            (None, 64, 2 * GB, 4096),
+            (None, 64, GB / 64, LEAST_KB),
+            (Some(65536), 64, 16 * GB, 65536),
+            (None, 8, u64::MAX, 8192),
+        ] {
+            let got = buffer_kb(asked, cpus, available).unwrap();
+            assert_eq!(got, kb, "{asked:?} {cpus} {available}");
         }
-    }
-    bail!(
-        "there is no tracefs at {}: mount -t tracefs tracefs {0}, on a kernel with CONFIG_FTRACE",
-        places[0]
-    )
-}
-
-/// An instance of ftrace. Dropping it removes it.
-struct Instance {
-    dir: PathBuf,
-}
-
-impl Instance {
-    fn create(tracefs: &Path) -> Result<Instance> {
-        let instances = tracefs.join("instances");
-        remove_stale(&instances);
-        let dir = instances.join(format!("{OURS}{}", std::process::id()));
-        fs::create_dir(&dir).with_context(|| match nix::unistd::geteuid().is_root() {
-            true => format!("cannot create {}", dir.display()),
-            false => format!("cannot create {}: this needs root; use sudo", dir.display()),
-        })?;
-        let instance = Instance { dir };
-        instance.set("tracing_on", "0")?;
-        Ok(instance)
+        let error = buffer_kb(Some(65536), 64, 4 * GB).unwrap_err().to_string();
+        let told = "buffers of 65536 kB for 64 CPUs take more than half of the 4096 MB";
+        assert!(error.starts_with(told), "{error}");
+        assert!(buffer_kb(None, 1024, GB / 16).is_err());
     }
 
-    fn set(&self, file: &str, text: &str) -> Result<()> {
-        let path = self.dir.join(file);
-        fs::write(&path, text)
-            .with_context(|| format!("cannot write '{text}' to {}", path.display()))
+    /// Another user may write to the parent and rename the folder.
+    #[test]
+    fn what_replaces_the_folder_is_not_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let name = at("new");
+        let made = Made::create(&name).unwrap();
+        fs::rename(&name, at("moved")).unwrap();
+        fs::create_dir(at("other")).unwrap();
+        std::os::unix::fs::symlink(at("other"), &name).unwrap();
+        fs::write(made.path().join(TEXT), "x").unwrap();
+        fs::create_dir(made.path().join(SYS)).unwrap();
+        assert!(at("moved").join(TEXT).exists());
+        drop(made);
+        assert_eq!(fs::read_dir(at("other")).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(at("moved")).unwrap().count(), 0);
     }
 
-    /// Errors: a buffer was full.
-    fn complete(&self) -> Result<()> {
-        let mut lost = Vec::new();
-        for entry in fs::read_dir(self.dir.join("per_cpu"))? {
-            let entry = entry?;
-            let stats = fs::read_to_string(entry.path().join("stats"))?;
-            let count = |key: &str| -> u64 {
-                let line = stats.lines().find_map(|l| l.strip_prefix(key));
-                line.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
-            };
-            let events = count("overrun:") + count("dropped events:");
-            if events > 0 {
-                let cpu = entry.file_name().to_string_lossy().into_owned();
-                lost.push(format!("{cpu} {events}"));
-            }
-        }
-        ensure!(
-            lost.is_empty(),
-            "events were lost ({}), so what the tasks did is not known: record for a shorter time, \
-             or with a larger --buffer-kb",
-            lost.join(", ")
-        );
-        Ok(())
-    }
-}
-
-impl Drop for Instance {
-    fn drop(&mut self) {
-        // A kernel that refuses this refuses the removal as well, and says so.
-        let _ = self.set("tracing_on", "0");
-        let _ = self.set("events/enable", "0");
-        if let Err(e) = fs::remove_dir(&self.dir) {
-            eprintln!("scx_roost: cannot remove {}: {e}", self.dir.display());
-        }
-    }
-}
-
-/// Removes instances whose recorder was killed.
-fn remove_stale(instances: &Path) {
-    for entry in fs::read_dir(instances).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let dead = |pid: &str| !Path::new("/proc").join(pid).exists();
-        if name.strip_prefix(OURS).is_some_and(dead) {
-            let _ = fs::write(entry.path().join("events/enable"), "0");
-            let _ = fs::remove_dir(entry.path());
-        }
+    #[test]
+    fn a_command_that_ignores_the_request_is_killed() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' TERM; echo; exec sleep 60"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = [0];
+        child.stdout.take().unwrap().read_exact(&mut ready).unwrap();
+        let status = ended(child).unwrap();
+        assert_eq!(status.signal(), Some(libc::SIGKILL));
     }
 }

@@ -186,7 +186,11 @@ impl<R: Reader> Lines<'_, R> {
             "line {}: {:?} where an event was expected, such as \
              'bash-12 [001] d..2. 1.000002: sched_waking: comm=ls pid=34 prio=120 target_cpu=000'",
             self.since,
-            first.unwrap_or_default().chars().take(80).collect::<String>()
+            first
+                .unwrap_or_default()
+                .chars()
+                .take(80)
+                .collect::<String>()
         );
     }
 }
@@ -214,8 +218,13 @@ fn announces_buffer(line: &str) -> bool {
 /// spaces may be the first of one.
 fn is_preface(line: &str) -> bool {
     let line = line.trim_end_matches('\r');
-    let numbered = |begin: &str| line.strip_prefix(begin).is_some_and(|n| digits(n).is_some());
-    let empty = line.strip_prefix("CPU ").and_then(|rest| rest.strip_suffix(" is empty"));
+    let numbered = |begin: &str| {
+        line.strip_prefix(begin)
+            .is_some_and(|n| digits(n).is_some())
+    };
+    let empty = line
+        .strip_prefix("CPU ")
+        .and_then(|rest| rest.strip_suffix(" is empty"));
     line.is_empty()
         || numbered("version = ")
         || numbered("cpus=")

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Recordings of real machines: `capture` makes one, `parse` reads its text, `story` finds what
-//! each task did, `workload` makes a workload of that. docs/simulator.md describes the method.
+//! Recordings of real machines: `capture` makes one by an `instance` of ftrace. `lines` finds the
+//! events of its text, `parse` reads them, `story` finds what each task did, `workload` makes a
+//! workload of that. docs/simulator.md describes the method.
 
 mod capture;
+mod instance;
+mod lines;
+#[cfg(test)]
+mod odd_names;
 mod parse;
 mod story;
 #[cfg(test)]
@@ -26,6 +31,8 @@ const TEXT: &str = "sched.txt";
 const SYS: &str = "sys";
 /// The longest recording, ns. The arithmetic of work holds up to here, and a replay ends.
 const LONGEST_S: u64 = 3600;
+/// The most tasks. A replay keeps 1.6 kB of each, in each run.
+const MOST_TASKS: usize = 100_000;
 
 /// A recording, and what it says.
 #[derive(Debug)]
@@ -58,6 +65,11 @@ impl Recording {
         let hardware = model.hardware()?;
         let ns = checked(&text, &hardware)?;
         let told = story::tell(&text, &hardware, smt(model), u64::MAX, ());
+        let tasks = told.lives.len();
+        ensure!(
+            tasks <= MOST_TASKS,
+            "it has {tasks} tasks, and at most {MOST_TASKS} are possible: record for a shorter time"
+        );
         Ok(Recording {
             load: workload::load(&told.lives, &text, set),
             measured: told.measured,

@@ -6,10 +6,37 @@ use crate::sim::Rng;
 
 /// Parts of names that look like parts of a text.
 const PARTS: [&[u8]; 32] = [
-    b"\n", b"\r", b"\t", b" ", b"a", b"1", b"-", b":", b"[", b"]", b"\"", b"'", b"<&>", b"\x1b[7m",
-    b"\x01", b"\x7f", b"\xff", "\u{e9}".as_bytes(), "\u{ffff}".as_bytes(), b" ==> ", b"# ",
-    b"\n# cpus of 1: 0", b"# scheduler: x", b" child_pid=5\n", b" next_pid=7", b" prev_state=",
-    b" ==> next_comm=", b"CPU:1 [LOST 2", b"-1 [000] 1.0: ", b"LOST 1 events!", b" child_comm=",
+    b"\n",
+    b"\r",
+    b"\t",
+    b" ",
+    b"a",
+    b"1",
+    b"-",
+    b":",
+    b"[",
+    b"]",
+    b"\"",
+    b"'",
+    b"<&>",
+    b"\x1b[7m",
+    b"\x01",
+    b"\x7f",
+    b"\xff",
+    "\u{e9}".as_bytes(),
+    "\u{ffff}".as_bytes(),
+    b" ==> ",
+    b"# ",
+    b"\n# cpus of 1: 0",
+    b"# scheduler: x",
+    b" child_pid=5\n",
+    b" next_pid=7",
+    b" prev_state=",
+    b" ==> next_comm=",
+    b"CPU:1 [LOST 2",
+    b"-1 [000] 1.0: ",
+    b"LOST 1 events!",
+    b" child_comm=",
     b"a:1 [1] S ==> b",
 ];
 
@@ -22,8 +49,13 @@ enum Form {
     Plugins,
 }
 
-const FORMS: [Form; 5] =
-    [Form::Ftrace, Form::Groups, Form::Perf, Form::PerfThreads, Form::Plugins];
+const FORMS: [Form; 5] = [
+    Form::Ftrace,
+    Form::Groups,
+    Form::Perf,
+    Form::PerfThreads,
+    Form::Plugins,
+];
 
 /// A text that grows, and what it says.
 struct Told {
@@ -41,12 +73,11 @@ fn name(rng: &mut Rng) -> Vec<u8> {
     name
 }
 
-fn joined(parts: &[&[u8]]) -> Vec<u8> {
-    parts.concat()
-}
+/// A task's name and number.
+type Named<'a> = (&'a [u8], u32);
 
 impl Told {
-    fn line(&mut self, (by, task): (&[u8], u32), event: &str, body: &[u8], what: Option<What>) {
+    fn line(&mut self, (by, task): Named, event: &str, body: &[&[u8]], what: Option<What>) {
         let n = self.text.iter().filter(|&&b| b == b'\n').count() as u64;
         let (cpu, at) = (n % 8, 1_000_000_000 + n * 1000);
         let time = format!("{}.{:06}", at / 1_000_000_000, at % 1_000_000_000 / 1000);
@@ -55,11 +86,19 @@ impl Told {
         self.text.extend(by);
         let head = match self.form {
             Form::Ftrace => format!("-{task:<7} [{cpu:03}] d..2. {time:>12}: {event}: "),
-            Form::Groups => format!("-{task:<7} ({task:>7}) [{cpu:03}] d..2. {time:>12}: {event}: "),
-            Form::Perf => format!(" {task:>5} [{cpu:03}] {time:>12}: {:>25}: ", format!("sched:{event}")),
+            Form::Groups => {
+                format!("-{task:<7} ({task:>7}) [{cpu:03}] d..2. {time:>12}: {event}: ")
+            }
+            Form::Perf => format!(
+                " {task:>5} [{cpu:03}] {time:>12}: {:>25}: ",
+                format!("sched:{event}")
+            ),
             Form::PerfThreads => {
                 let thread = format!("{task:>5}/{task:<5}");
-                format!(" {thread} [{cpu:03}] {time}123: {:>25}: ", format!("sched:{event}"))
+                format!(
+                    " {thread} [{cpu:03}] {time}123: {:>25}: ",
+                    format!("sched:{event}")
+                )
             }
             Form::Plugins => format!("-{task:<7} [{cpu:03}] {time:>12}: {event:<20} "),
         };
@@ -68,7 +107,7 @@ impl Told {
             _ => head,
         };
         self.text.extend(head.as_bytes());
-        self.text.extend(body);
+        self.text.extend(body.concat());
         self.text.push(b'\n');
         let fine = matches!(self.form, Form::PerfThreads);
         self.events.extend(what.map(|what| Event {
@@ -84,37 +123,83 @@ impl Told {
             (&names[task][..], task as u32 + 1)
         };
         let (by, a, b) = (any(), any(), any());
-        let numbers = [a.1, b.1].map(|n| n.to_string());
-        let [first, second] = [numbers[0].as_bytes(), numbers[1].as_bytes()];
-        let by_task = Some(by.1);
-        let plugins = matches!(self.form, Form::Plugins);
         match rng.below(5) {
-            0 => {
-                let body = match plugins {
-                    true => joined(&[a.0, b":", first, b" [120] S ==> ", b.0, b":", second, b" [120]"]),
-                    false => joined(&[
-                        b"prev_comm=", a.0, b" prev_pid=", first, b" prev_prio=120 prev_state=S ==> next_comm=",
-                        b.0, b" next_pid=", second, b" next_prio=120",
-                    ]),
-                };
-                let (prev, next, stops) = (a.1, b.1, Stops::Sleeps);
-                self.line(a, "sched_switch", &body, Some(What::Switch { prev, stops, next }));
-            }
-            1 | 2 => {
-                let body = match plugins {
-                    true => joined(&[a.0, b":", first, b" [120] CPU:003"]),
-                    false => joined(&[b"comm=", a.0, b" pid=", first, b" prio=120 target_cpu=003"]),
-                };
-                let (task, by_task) = (a.1, by_task);
-                self.line(by, "sched_waking", &body, Some(What::Waking { task, by: by_task }));
-            }
-            3 => {
-                let body = joined(&[b"comm=", a.0, b" pid=", first, b" child_comm=", b.0, b" child_pid=", second]);
-                let (parent, child) = (a.1, b.1);
-                self.line(a, "sched_process_fork", &body, Some(What::Fork { parent, child }));
-            }
-            _ => self.line(by, "sched_stat_runtime", &joined(&[b"comm=", a.0, b" pid=1 runtime=1 [ns]"]), None),
+            0 => self.switch(a, b),
+            1 | 2 => self.waking(by, a),
+            3 => self.fork(a, b),
+            _ => self.line(
+                by,
+                "sched_stat_runtime",
+                &[b"comm=", a.0, b" pid=1 [ns]"],
+                None,
+            ),
         }
+    }
+
+    fn switch(&mut self, a: Named, b: Named) {
+        let (first, second) = (a.1.to_string(), b.1.to_string());
+        let [first, second] = [&first, &second].map(|number| number.as_bytes());
+        let what = What::Switch {
+            prev: a.1,
+            stops: Stops::Sleeps,
+            next: b.1,
+        };
+        let (long, short): ([&[u8]; 8], [&[u8]; 7]) = (
+            [
+                b"prev_comm=",
+                a.0,
+                b" prev_pid=",
+                first,
+                b" prev_prio=120 prev_state=S ==> next_comm=",
+                b.0,
+                b" next_pid=",
+                second,
+            ],
+            [a.0, b":", first, b" [120] S ==> ", b.0, b":", second],
+        );
+        let (body, end): (&[&[u8]], &[u8]) = match self.form {
+            Form::Plugins => (&short, b" [120]"),
+            _ => (&long, b" next_prio=120"),
+        };
+        self.line(a, "sched_switch", &[&body.concat(), end], Some(what));
+    }
+
+    fn waking(&mut self, by: Named, a: Named) {
+        let number = a.1.to_string();
+        let number = number.as_bytes();
+        let body: &[&[u8]] = match self.form {
+            Form::Plugins => &[a.0, b":", number, b" [120] CPU:003"],
+            _ => &[b"comm=", a.0, b" pid=", number, b" prio=120 target_cpu=003"],
+        };
+        let (task, who) = (a.1, Some(by.1));
+        self.line(
+            by,
+            "sched_waking",
+            body,
+            Some(What::Waking { task, by: who }),
+        );
+    }
+
+    fn fork(&mut self, a: Named, b: Named) {
+        let (first, second) = (a.1.to_string(), b.1.to_string());
+        let [first, second] = [&first, &second].map(|number| number.as_bytes());
+        let body: [&[u8]; 8] = [
+            b"comm=",
+            a.0,
+            b" pid=",
+            first,
+            b" child_comm=",
+            b.0,
+            b" child_pid=",
+            second,
+        ];
+        let (parent, child) = (a.1, b.1);
+        self.line(
+            a,
+            "sched_process_fork",
+            &body,
+            Some(What::Fork { parent, child }),
+        );
     }
 }
 
@@ -135,7 +220,12 @@ fn no_name_changes_what_a_text_says() {
         for _ in 0..20 {
             told.random(&mut rng, &names);
         }
-        let what = || format!("seed {seed}, {form:?}:\n{}", told.text.escape_ascii().to_string().replace("\\n", "\n"));
+        let what = || {
+            format!(
+                "seed {seed}, {form:?}:\n{}",
+                told.text.escape_ascii().to_string().replace("\\n", "\n")
+            )
+        };
         let read: Text = parse(&told.text[..]).unwrap_or_else(|e| panic!("{e:#}: {}", what()));
         assert_eq!(read.events, told.events, "{}", what());
         assert_eq!((read.scheduler, read.cpus.len()), (None, 0), "{}", what());
@@ -151,8 +241,8 @@ fn no_name_changes_what_a_text_says() {
     }
 }
 
-/// As ftrace printed it for a thread that gave itself a name of two lines, which looks like a line of
-/// `record`.
+/// As ftrace printed it for a thread that gave itself a name of two lines, which looks like a line
+/// of `record`.
 #[test]
 fn a_name_of_two_lines() {
     let text = "# tracer: nop\n\

@@ -206,10 +206,14 @@ fn short(text: &str) -> Option<Task<'_>> {
     })
 }
 
-/// The task of `comm=NAME pid=12 prio=120 target_cpu=000` or `NAME:12 [120] CPU:000`; both may have
-/// `success=1` before the CPU.
+/// The task of `comm=NAME pid=12 prio=120 target_cpu=000` or `NAME:12 [120] CPU:000`. Both may have
+/// `success=1` before the CPU, which plugins miss where there is none.
 fn woken(body: &str) -> Option<u32> {
-    let without = |text: &'_ str| text.strip_suffix(" success=1").unwrap_or(text).len();
+    let ends = [" success=1", "<CANT FIND FIELD success>"];
+    let without = |text: &str| {
+        let end = ends.iter().find(|end| text.ends_with(**end));
+        text.len() - end.map_or(0, |end| end.len())
+    };
     if let Some((rest, cpu)) = body.rsplit_once(" target_cpu=") {
         digits(cpu)?;
         let (rest, prio) = rest[..without(rest)].rsplit_once(" prio=")?;
@@ -281,7 +285,8 @@ mod tests {
     #[test]
     fn who_wakes() {
         let by = |head: &str, event: &str| {
-            let line = format!("{head} 1.500000: {event}: comm=ls pid=34 prio=120 target_cpu=000\n");
+            let line =
+                format!("{head} 1.500000: {event}: comm=ls pid=34 prio=120 target_cpu=000\n");
             read(&line).unwrap().events[0].what
         };
         let waking = |by| What::Waking { task: 34, by };
@@ -304,6 +309,8 @@ mod tests {
             by: Some(12),
         };
         assert_eq!(read(short).unwrap().events[0].what, woken);
+        let old = short.replace(" success=1", "<CANT FIND FIELD success>");
+        assert_eq!(read(&old).unwrap().events[0].what, woken);
     }
 
     #[test]
@@ -331,6 +338,18 @@ mod tests {
         assert_eq!(what, [fork, exec, end, switch(Stops::Runnable, 5)]);
         assert_eq!(text.scheduler.as_deref(), Some("roost 1.0"));
         assert_eq!((&text.cpus[&34][..], text.prios[&5]), (&[0, 1, 5][..], 139));
+    }
+
+    /// As `trace-cmd report` 3.1 printed it.
+    #[test]
+    fn trace_cmd_begins_with_its_cpus() {
+        let text = "cpus=2\n\
+            bash-30107 [000] 32625.982550: sched_process_fork:   comm=bash pid=30107 child_comm=bash child_pid=30150\n\
+            bash-30107 [000] 32625.982555: sched_wakeup_new:     bash:30150 [120] CPU:000\n\
+            bash-30107 [000] 32625.982565: sched_switch:         bash:30107 [120] S ==> bash:30150 [120]\n";
+        let text = read(text).unwrap();
+        assert_eq!(text.events.len(), 3);
+        assert_eq!(text.events[1].at, 32_625_982_555_000);
     }
 
     #[test]
@@ -365,7 +384,20 @@ mod tests {
             assert!(error.starts_with("line 2: "), "{error}");
             assert!(error.contains(told), "{error}");
         }
+    }
+
+    #[test]
+    fn the_start_of_a_text_is_told() {
         for (text, told) in [
+            (
+                "cpus=2\nCPU 1 is empty\nCPU:0 [EVENTS DROPPED]\n",
+                "line 3: events were lost",
+            ),
+            ("CPU:0 [12 EVENTS DROPPED]", "events were lost"),
+            (
+                "perf  0 [000] 0.000000: PERF_RECORD_LOST lost 12",
+                "events were lost",
+            ),
             ("# cpus of x: 0", "line 1: \"x\" is not a number"),
             ("# cpus of 1: 0-z", "line 1: 'z' is not a number"),
             ("PERFILE2h\0\0", "it is the data of perf: print it with"),

@@ -451,6 +451,28 @@ fn recordings_that_cannot_be_replayed() {
     }
 }
 
+#[test]
+fn too_many_tasks_are_refused() {
+    let model = model("odd-17").unwrap();
+    let mut text = "a-1 [000] d..2. 1.000000: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 \
+                    prev_state=S ==> next_comm=b next_pid=2 next_prio=120\n"
+        .to_string();
+    for child in 3..=MOST_TASKS {
+        let _ = writeln!(
+            text,
+            "b-2 [000] ..... 1.000001: sched_process_fork: comm=b pid=2 child_comm=b child_pid={child}"
+        );
+    }
+    let read = |text: &str| Recording::parse(text.as_bytes(), &model, 0);
+    assert_eq!(read(&text).unwrap().load.groups.len(), MOST_TASKS);
+    text += "b-2 [000] ..... 1.000001: sched_process_fork: comm=b pid=2 child_comm=b child_pid=4000000\n";
+    let error = read(&text).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "it has 100001 tasks, and at most 100000 are possible: record for a shorter time"
+    );
+}
+
 /// Events that contradict each other, as after a loss that nobody noticed, end no run and change no
 /// sum below zero: a recording is read, or refused.
 #[test]
