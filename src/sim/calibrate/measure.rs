@@ -21,6 +21,8 @@ const OVER: u64 = u64::MAX;
 
 /// How long a thread waits for another one, which other work may keep from its CPU.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Rounds of a ping-pong within the window; with fewer, other work had a CPU meanwhile.
+const ROUNDS: u64 = 1000;
 /// Walks over data, of which the median counts.
 const WALKS: usize = 7;
 
@@ -182,6 +184,7 @@ fn pings(line: &Own, gone: &AtomicBool) -> Result<f64> {
         if rounds == 1 {
             begin = Instant::now();
         } else if (rounds < 128 || rounds.is_multiple_of(128)) && start.elapsed() > WINDOW {
+            ensure!(rounds >= ROUNDS, "other work had a CPU meanwhile");
             return Ok(begin.elapsed().as_nanos() as f64 / (2 * (rounds - 1)) as f64);
         }
     }

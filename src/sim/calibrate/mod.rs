@@ -157,7 +157,7 @@ fn wanted(pairs: &Pairs, l2: usize, all: bool) -> Vec<Wanted> {
         asks: pairs.iter().map(|&(a, b)| ask(a, b)).collect(),
         lacks: match all {
             true => lacks.to_string(),
-            false => format!("{lacks}, of the CPUs that this process may use"),
+            false => format!("{lacks} (only CPUs that this process may use count)"),
         },
     };
     let transfer = |name, pairs, lacks| want(name, pairs, lacks, &Ask::Transfer);

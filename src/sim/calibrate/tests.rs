@@ -48,7 +48,7 @@ fn only_cpus_that_may_be_used_are_measured() {
     let pairs = Pairs::of(&machine, &|cpu| [1, 3, 97, 98].contains(&cpu));
     assert_eq!(
         (&pairs.smt[..], &pairs.llc[..]),
-        (&[(1, 97)][..], &[(1, 3)][..])
+        (&[(1, 97)][..], &[(1, 3), (97, 98)][..])
     );
     assert_eq!(pairs.node, []);
     let lines = wanted(&pairs, 1, false);
@@ -57,7 +57,7 @@ fn only_cpus_that_may_be_used_are_measured() {
         .find(|want| want.name == "transfer_node")
         .unwrap();
     let line = line(node, &mut Played(0, |_| Ok(1.0)));
-    let why = "there is one node, of the CPUs that this process may use";
+    let why = "there is one node (only CPUs that this process may use count)";
     assert_eq!(line.why.as_deref(), Some(why));
     let left_out = vec![0, 2, 4, 5];
     let (load, lines) = (0.0, vec![line]);
@@ -200,8 +200,8 @@ fn three_digits() {
     }
 }
 
-/// On this machine, whatever else runs: a line travels in 1 ns to 1 ms, two threads of a CPU each
-/// have a part of its speed, and a thread wakes within a second.
+/// On this machine: a line travels in 1 ns to 20 us, two threads of a CPU each have a part of its
+/// speed, and a thread wakes within a second. What other work prevents is said.
 #[test]
 fn figures_of_this_machine_are_plausible() {
     let own = Affinity::of(0).unwrap();
@@ -212,19 +212,19 @@ fn figures_of_this_machine_are_plausible() {
             eprintln!("not measured: there is one CPU");
             return;
         };
-        let mut median = |ask| {
-            let mut all: Vec<f64> = (0..3).filter_map(|_| here.measure(&ask).ok()).collect();
-            assert!(all.len() > 1, "{ask:?}");
-            super::median(&mut all)
+        let mut plausible = |ask, least: f64, most: f64| match here.measure(&ask) {
+            Ok(value) => assert!((least..most).contains(&value), "{ask:?}: {value}"),
+            Err(e) => {
+                assert!(e.to_string().starts_with("other work"), "{ask:?}: {e:#}");
+                eprintln!("{ask:?} is not measured: {e:#}");
+            }
         };
-        let transfer = median(Ask::Transfer(a, b));
-        assert!((1.0..1e6).contains(&transfer), "{transfer} ns");
-        let shared = median(Ask::Smt(a, a));
-        assert!((0.1..0.9).contains(&shared), "{shared}");
-        let exit = median(Ask::Exit(a, b, SHORT));
-        assert!(exit.abs() < 1e9, "{exit} ns");
-        let refill = median(Ask::Refill(a, b, FAR_SET));
-        assert!(refill.abs() < 1e9, "{refill} ns for a MB");
+        for _ in 0..3 {
+            plausible(Ask::Transfer(a, b), 1.0, 20_000.0);
+            plausible(Ask::Smt(a, a), 0.05, 0.95);
+            plausible(Ask::Exit(a, b, SHORT), -1e9, 1e9);
+            plausible(Ask::Refill(a, b, FAR_SET), -1e9, 1e9);
+        }
     });
     measured.join().unwrap();
     assert_eq!(Affinity::of(0).unwrap(), own);
