@@ -31,7 +31,7 @@ const TEXT: &str = "sched.txt";
 const SYS: &str = "sys";
 /// The longest recording, ns. The arithmetic of work holds up to here, and a replay ends.
 const LONGEST_S: u64 = 3600;
-/// The most tasks. A replay keeps 1.6 kB of each, in each run.
+/// The most tasks. A replay takes about 1 kB for each, in each run.
 const MOST_TASKS: usize = 100_000;
 
 /// A recording, and what it says.
