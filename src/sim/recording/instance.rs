@@ -67,8 +67,12 @@ impl Instance {
                 })?,
             }
             // Another recorder may have found it without a lock, and removed it.
-            if let Some(_locked) = File::open(&dir).ok().filter(|folder| locks(folder, &dir)) {
-                return Ok(Instance { dir, _locked });
+            let folder = File::open(&dir).ok().filter(|folder| locks(folder, &dir));
+            if let Some(folder) = folder {
+                return Ok(Instance {
+                    dir,
+                    _locked: folder,
+                });
             }
         }
         bail!(

@@ -260,7 +260,7 @@ impl Head {
         // The third flag says what was interrupted. A softirq may be the task's own work, such as
         // sending to a socket of this machine.
         let interrupt = flags.as_bytes().get(2).is_some_and(|f| b"hHzZ".contains(f));
-        let task = task(line[..opens].as_bytes()).map(|(task, _)| task);
+        let task = task(&line.as_bytes()[..opens]).map(|(task, _)| task);
         let head = Head {
             cpu: cpu as u16,
             at: time,
@@ -299,8 +299,8 @@ fn trailing_digits(text: &[u8]) -> usize {
 
 /// Bytes of the name before the CPU, of a line that begins within that name.
 fn name_ends(line: &[u8], brackets: usize) -> Option<usize> {
-    let opens = line.iter().enumerate().filter(|(_, b)| **b == b'[');
-    let (opens, _) = opens.skip(brackets).next()?;
+    let mut opens = line.iter().enumerate().filter(|(_, b)| **b == b'[');
+    let (opens, _) = opens.nth(brackets)?;
     task(&line[..opens]).map(|(_, name)| name)
 }
 

@@ -138,7 +138,7 @@ impl Told {
 
     fn switch(&mut self, a: Named, b: Named) {
         let (first, second) = (a.1.to_string(), b.1.to_string());
-        let [first, second] = [&first, &second].map(|number| number.as_bytes());
+        let [first, second] = [&first, &second].map(String::as_bytes);
         let what = What::Switch {
             prev: a.1,
             stops: Stops::Sleeps,
@@ -182,7 +182,7 @@ impl Told {
 
     fn fork(&mut self, a: Named, b: Named) {
         let (first, second) = (a.1.to_string(), b.1.to_string());
-        let [first, second] = [&first, &second].map(|number| number.as_bytes());
+        let [first, second] = [&first, &second].map(String::as_bytes);
         let body: [&[u8]; 8] = [
             b"comm=",
             a.0,
