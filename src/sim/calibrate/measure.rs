@@ -23,6 +23,9 @@ const OVER: u64 = u64::MAX;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Rounds of a ping-pong within the window; with fewer, other work had a CPU meanwhile.
 const ROUNDS: u64 = 1000;
+/// The part of a window that a busy thread has its CPU, at least.
+const OWN: f64 = 0.95;
+const DISTURBED: &str = "other work had a CPU meanwhile";
 /// Walks over data, of which the median counts.
 const WALKS: usize = 7;
 
@@ -87,6 +90,17 @@ fn give_way() -> Result<()> {
     }
 }
 
+/// CPU time of the calling thread.
+fn cpu_time() -> Duration {
+    // SAFETY: all zeroes is a valid value, and it is alive.
+    let time = unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time);
+        time
+    };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 /// Some work of four independent chains of loads, multiplications and shifts.
 fn compute(buffer: &mut [u64; WORDS], chains: &mut [u64; 4]) {
     for words in buffer.chunks_exact_mut(4) {
@@ -110,12 +124,17 @@ fn speed(cpus: &[u16]) -> Result<f64> {
             spin_loop();
             ready.load(Ordering::Relaxed) as usize >= cpus.len() || stop.load(Ordering::Relaxed)
         })?;
-        let (begin, mut done) = (Instant::now(), 0);
+        let (begin, used, mut done) = (Instant::now(), cpu_time(), 0);
         while begin.elapsed() < WINDOW {
             compute(black_box(&mut buffer), &mut chains);
             done += 1;
         }
         black_box(chains);
+        let own = cpu_time() - used;
+        ensure!(
+            own.as_secs_f64() > OWN * begin.elapsed().as_secs_f64(),
+            DISTURBED
+        );
         Ok(f64::from(done) / begin.elapsed().as_nanos() as f64)
     };
     let speeds: Result<Vec<f64>> = thread::scope(|scope| {
@@ -184,7 +203,7 @@ fn pings(line: &Own, gone: &AtomicBool) -> Result<f64> {
         if rounds == 1 {
             begin = Instant::now();
         } else if (rounds < 128 || rounds.is_multiple_of(128)) && start.elapsed() > WINDOW {
-            ensure!(rounds >= ROUNDS, "other work had a CPU meanwhile");
+            ensure!(rounds >= ROUNDS, DISTURBED);
             return Ok(begin.elapsed().as_nanos() as f64 / (2 * (rounds - 1)) as f64);
         }
     }
