@@ -83,6 +83,16 @@ pub enum Sub {
         #[arg(long)]
         json: bool,
     },
+    /// Print completions of commands and options for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a folder
+    Man {
+        /// The folder; it is made
+        folder: PathBuf,
+    },
     /// Show the CPUs, cores, caches and nodes of this machine
     Topology(MachineArgs),
     /// Run a command under several variants, and report which one is better

@@ -19,6 +19,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         &["ab", "tune", "sim", "record"],
     ),
     ("What there is to switch", &["features", "presets"]),
+    ("Set up", &["completions", "man"]),
 ];
 
 /// The command with its subcommands listed in groups.
@@ -33,7 +34,7 @@ pub fn grouped(command: Command) -> Command {
             let about = sub.get_about().map(StyledStr::to_string);
             let _ = writeln!(
                 list,
-                "  {:<9} {}",
+                "  {:<11} {}",
                 sub.get_name(),
                 about.unwrap_or_default()
             );

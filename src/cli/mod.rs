@@ -5,6 +5,7 @@ mod args;
 mod catalog;
 mod forgotten;
 mod help;
+mod pages;
 
 #[cfg(feature = "ab")]
 use crate::ab::args::{AbArgs, TuneArgs};
@@ -319,6 +320,8 @@ impl Sub {
                 Command::Print(catalog::features(name.as_deref(), json || too)?)
             }
             Sub::Presets { json: too } => Command::Print(catalog::presets(json || too)?),
+            Sub::Completions { shell } => Command::Print(pages::completions(shell)?),
+            Sub::Man { folder } => Command::Print(format!("{} pages\n", pages::man(&folder)?)),
             Sub::Ctl {
                 verb,
                 at,
