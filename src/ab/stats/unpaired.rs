@@ -3,54 +3,79 @@
 //! interval that the rank-sum test does not reject (Wilcoxon 1945, Mann and Whitney 1947).
 
 use super::Interval;
-use super::sample::quantile;
 use crate::util::distributions::normal_quantile;
 
 /// Up to so many values in each sample the distribution is counted, above it is approximated.
 const EXACT_MAX: usize = 50;
 
-/// The differences of each value of one sample from each of the other, sorted.
+/// Both samples, sorted. The differences of each value of one from each of the other may be 10,000
+/// times 10,000, so they are counted and never listed.
 pub struct Unpaired {
-    differences: Vec<f64>,
-    sizes: [usize; 2],
-}
-
-/// More values make the interval hardly shorter, and their pairs are many.
-const MOST: usize = 2000;
-
-/// At most so many values, evenly from all.
-fn thinned(values: &[f64]) -> Vec<f64> {
-    let step = values.len().div_ceil(MOST).max(1);
-    values.iter().step_by(step).copied().collect()
+    base: Vec<f64>,
+    other: Vec<f64>,
 }
 
 impl Unpaired {
+    /// Neither is empty.
     pub fn new(base: &[f64], other: &[f64]) -> Unpaired {
-        let (base, other) = (thinned(base), thinned(other));
-        let from = |o: &f64| {
-            let o = *o;
-            base.iter().map(move |b| o - b)
+        let sorted = |values: &[f64]| {
+            let mut values = values.to_vec();
+            values.sort_unstable_by(f64::total_cmp);
+            values
         };
-        let mut differences: Vec<f64> = other.iter().flat_map(from).collect();
-        differences.sort_unstable_by(f64::total_cmp);
         Unpaired {
-            sizes: [base.len(), other.len()],
-            differences,
+            base: sorted(base),
+            other: sorted(other),
         }
     }
 
+    /// The median of the differences.
     pub fn estimate(&self) -> f64 {
-        quantile(&self.differences, 0.5)
+        let all = self.differences();
+        (self.nth((all - 1) / 2) + self.nth(all / 2)) / 2.0
     }
 
     /// Covers the true shift with a chance of at least `level`. None: too few values.
     pub fn interval(&self, level: f64) -> Option<Interval> {
-        let outside = critical_count(self.sizes, (1.0 - level) / 2.0)?;
-        let last = self.differences.len().checked_sub(1)?;
+        let sizes = [self.base.len(), self.other.len()];
+        let outside = critical_count(sizes, (1.0 - level) / 2.0)?;
         Some(Interval {
-            low: self.differences[outside],
-            high: self.differences[last - outside],
+            low: self.nth(outside),
+            high: self.nth(self.differences() - 1 - outside),
         })
+    }
+
+    fn differences(&self) -> usize {
+        self.base.len() * self.other.len()
+    }
+
+    /// How many differences are at most this one.
+    fn up_to(&self, difference: f64) -> usize {
+        // The larger a value, the larger the first value of the base that is near enough.
+        let mut first = 0;
+        let near = |o: &f64| {
+            first += self.base[first..].partition_point(|b| o - b > difference);
+            self.base.len() - first
+        };
+        self.other.iter().map(near).sum()
+    }
+
+    /// The difference at this place, counted from 0, if they were sorted.
+    fn nth(&self, place: usize) -> f64 {
+        let (last, end) = (self.base.len() - 1, self.other.len() - 1);
+        // No difference is at most `low`; more than `place` are at most `high`.
+        let mut low = (self.other[0] - self.base[last]).next_down();
+        let mut high = self.other[end] - self.base[0];
+        loop {
+            let middle = low + (high - low) / 2.0;
+            if middle <= low || middle >= high {
+                return high;
+            }
+            match self.up_to(middle) > place {
+                true => high = middle,
+                false => low = middle,
+            }
+        }
     }
 }
 

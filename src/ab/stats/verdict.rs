@@ -167,10 +167,10 @@ pub fn judge(compared: &[Compared], rule: &Rule) -> Vec<Judged> {
     compared.iter().map(|c| c.judged(rule, many)).collect()
 }
 
-/// True if every comparison has a verdict, or cannot get another one.
+/// True if every comparison has a verdict. What speaks against one may change: a later run may
+/// print a finer number.
 pub fn settled(judged: &[Judged]) -> bool {
-    let open = |j: &Judged| j.verdict == Verdict::Inconclusive && j.against != Some(Against::Steps);
-    !judged.iter().any(open)
+    judged.iter().all(|j| j.verdict != Verdict::Inconclusive)
 }
 
 impl Step<'_> {
