@@ -8,8 +8,8 @@ use super::stats::verdict::{Compared, Judged, Step, judge};
 use super::variant::{Variant, exercised};
 use anyhow::Result;
 
-/// One value of the metric per whole block: that of the variant's run in it, or of both runs if two
-/// run at once. None if a run lacks the metric.
+/// One value of the metric per whole block: that of the variant's run in it, or of all runs of its
+/// boot. None if a run lacks the metric.
 pub fn series(runs: &[Repetition], blocks: usize, variant: &str, metric: &str) -> Option<Vec<f64>> {
     let mut values = vec![Vec::new(); blocks];
     for run in runs.iter().filter(|r| r.variant == variant) {
@@ -21,9 +21,8 @@ pub fn series(runs: &[Repetition], blocks: usize, variant: &str, metric: &str) -
     values.iter().map(known).collect()
 }
 
-/// The geometric mean of the values of a block. It makes the difference of two variants the mean of
-/// the two differences, so quantiles are compared and never averaged. The mean, if one is not
-/// above 0.
+/// The geometric mean of the values of a block, so that differences are of logarithms here too. The
+/// mean, if one is not above 0.
 fn together(values: &[f64]) -> f64 {
     match values {
         [alone] => *alone,
@@ -47,8 +46,8 @@ fn more_failed(header: &Header, failed: &[FailedRun], blocks: usize, variant: &s
         let later = order.get(run.failed..).unwrap_or_default();
         let block = later.iter().find_map(|turn| turn.block);
         if let Some(more) = block.and_then(|block| more.get_mut(block)) {
-            *more += i64::from(run.variants.iter().any(|v| v == variant));
-            *more -= i64::from(run.variants.contains(&header.variants[0]));
+            *more += i64::from(run.variants[0] == variant);
+            *more -= i64::from(run.variants[0] == header.variants[0]);
         }
     }
     more

@@ -30,8 +30,6 @@ Examples:
       only the game runs under these variants, on a machine in use
   scx_roost ab --variant eevdf --variant pinned --variant roost -- make -j16
       is one thread per core enough?
-  scx_roost ab --concurrent --variant mainline --variant roost -- ./bench.sh
-      both at once, each on half of the machine
   scx_roost ab --parameter jobs=4,8,16 --variant eevdf --variant roost -- make -j{jobs}
       once for each number of jobs; --prepare 'make clean' before each run
   scx_roost ab --across-boots 3 --variant eevdf@kernel=7.0.12 --variant eevdf@kernel=7.2.13 -- ./bench.sh
@@ -63,8 +61,7 @@ The search tries these changes, but none to what --base sets:
 About 30 changes run 7 times each, then the better half runs again, and so on: about 450 runs.
 New runs then compare the best change with the base.
 So the chance of a false improvement is 2.5 %, however many changes were tried.
-At the end, tune prints the commands that keep the result, now and after a restart:
-for all tasks, and as an arm with a rule for the workload alone.
+At the end, tune prints the commands that keep the result, now and after a restart.
 
 Exit status: 0 if all runs were made, whatever the result; 1 after an error.
 Either way, the machine is left as it was found.";
@@ -91,15 +88,10 @@ pub struct AbArgs {
     #[command(flatten)]
     pub(super) runs: Runs,
 
-    /// Run two copies of the command at once, under two scx_roost variants, each on half of the
-    /// last-level caches. The sides are swapped in each block. The scope is workload
-    #[arg(long)]
-    pub(super) concurrent: bool,
-
     /// Compare kernels: a block is one boot of each variant with this many runs, and each variant
     /// names its kernel (eevdf@kernel=7.2.13). When another boot is due it ends with status 3; boot
     /// that kernel and give the same command with --resume
-    #[arg(long, value_name = "RUNS", conflicts_with_all = ["concurrent", "suite", "parameter", "settle"])]
+    #[arg(long, value_name = "RUNS", conflicts_with_all = ["suite", "parameter", "settle"])]
     pub(super) across_boots: Option<usize>,
 
     /// Shell command that boots the kernel {kernel}, to be run when another boot is due
@@ -124,10 +116,6 @@ pub struct AbArgs {
     /// be the same as before
     #[arg(long)]
     pub(super) resume: bool,
-
-    /// Also write the report to FILE as Markdown
-    #[arg(long, value_name = "FILE")]
-    pub(super) markdown: Option<PathBuf>,
 
     /// Also write the report to FILE as an HTML page with pictures
     #[arg(long, value_name = "FILE")]
@@ -223,16 +211,12 @@ pub enum Look {
 
         /// Print for a mailing list: plain text of at most 72 columns, with raw runs, percents, the
         /// machine and the commands
-        #[arg(long, conflicts_with_all = ["markdown", "html", "csv"])]
+        #[arg(long, conflicts_with_all = ["html", "csv"])]
         lkml: bool,
 
         /// Print all counted runs as comma-separated values: one line for each metric of each run
-        #[arg(long, conflicts_with_all = ["markdown", "html"])]
+        #[arg(long, conflicts_with = "html")]
         csv: bool,
-
-        /// Also write the report to FILE as Markdown
-        #[arg(long, value_name = "FILE")]
-        markdown: Option<PathBuf>,
 
         /// Also write the report to FILE as an HTML page with pictures
         #[arg(long, value_name = "FILE")]
@@ -243,17 +227,6 @@ pub enum Look {
         /// Result files, at least two
         #[arg(value_name = "FILE", num_args = 2.., required = true)]
         files: Vec<PathBuf>,
-    },
-    /// Write an anonymous copy of a result file: without command arguments, folders and the
-    /// machine's name
-    Share {
-        /// Result file
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-
-        /// New file for the copy
-        #[arg(value_name = "TO")]
-        to: PathBuf,
     },
 }
 
@@ -345,7 +318,6 @@ impl Runs {
             boots: None,
             hooks: self.hooks.clone(),
             scope: self.scope,
-            sides: None,
             host: facts,
         })
     }

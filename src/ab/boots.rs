@@ -98,8 +98,8 @@ pub fn check(header: &Header, variants: &[Variant]) -> Result<()> {
         "--across-boots {runs}: each boot has 1 to {RUNS_MAX} runs"
     );
     ensure!(
-        header.sides.is_none() && header.scope == Scope::Machine,
-        "--across-boots is for the whole machine: it cannot be combined with --concurrent or --scope workload"
+        header.scope == Scope::Machine,
+        "--across-boots is for the whole machine: it cannot be combined with --scope workload"
     );
     Ok(())
 }

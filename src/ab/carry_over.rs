@@ -13,8 +13,7 @@ const ALPHA: f64 = 0.01;
 
 /// A sentence for each metric whose runs depend on the run before.
 pub fn carried_over(header: &Header, runs: &[Repetition]) -> Vec<String> {
-    let takes_turns = header.sides.is_none() && header.boots.is_none();
-    if header.settle != Settle::Nowhere || !takes_turns {
+    if header.settle != Settle::Nowhere || header.boots.is_some() {
         return Vec::new();
     }
     let metrics = header.metrics.iter().map(|m| m.metric.as_str());

@@ -4,21 +4,20 @@
 use super::args::{AbArgs, Look, TuneArgs};
 use super::boots::{self, Asked, Boot};
 use super::child::Workload;
-use super::concurrent::Sides;
 use super::metric::Measured;
-use super::pages::Pages;
+use super::page::Page;
 use super::progress::{Among, Shown, outlook};
 use super::real::{Means, Real, facts, service};
 use super::report::Report;
 use super::report::compare::compare;
 use super::report::csv::as_csv;
+use super::report::html::{html, html_of_suite};
 use super::report::lkml::as_mail;
 use super::report::text::{colored, text};
 use super::result::{Recorded, ResultFile};
 use super::run::{End, Progress, run};
-use super::share::{lines, redacted};
-use super::suite_runs;
-use super::tasks::{Task, too_few};
+use super::suite_runs::{self, Whole};
+use super::tasks::{Task, no_equivalence, too_few};
 use super::tune;
 use crate::machine::Machine;
 use crate::machine::host::Host;
@@ -49,9 +48,12 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<ExitCode> {
             left_out.iter().for_each(|text| eprintln!("{text}"));
             let facts = facts(&Host::new(Path::new("/sys")));
             let tasks = args.tasks_at(program, facts, place.as_ref())?;
-            too_few(&tasks)
-                .iter()
-                .for_each(|text| eprintln!("warning: {text}"));
+            match too_few(&tasks) {
+                Some(text) => eprintln!("warning: {text}"),
+                None => no_equivalence(&tasks)
+                    .iter()
+                    .for_each(|text| eprintln!("{text}")),
+            }
             match tasks.as_slice() {
                 [alone] if alone.item.is_none() => return compare_variants(alone, json, stop),
                 several => compare_suite(several, json, stop),
@@ -70,25 +72,16 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<ExitCode> {
             };
             print::text(&shown).map(|_| ())
         }
-        Some(Look::Show {
-            files,
-            markdown,
-            html,
-            ..
-        }) => {
+        Some(Look::Show { files, html, .. }) => {
             let [file] = files.as_slice() else {
                 bail!("several files are shown with --lkml or --csv, or by 'scx_roost ab compare'");
             };
-            let pages = Pages { markdown, html };
+            let page = Page(html);
             let recorded = Recorded::read(file)?;
-            pages.check(file)?;
-            show(&recorded, &pages, json)
+            page.check(file)?;
+            show(&recorded, &page, json)
         }
         Some(Look::Compare { files }) => side_by_side(&files, json),
-        Some(Look::Share { file, to }) => {
-            let shared = lines(&redacted(&Recorded::read(&file)?)?)?;
-            write_new(&to, &shared)
-        }
     }
     .map(|()| ExitCode::SUCCESS)
 }
@@ -145,13 +138,13 @@ fn made(task: &Task, rounds: &[(String, usize)]) -> Result<usize> {
 }
 
 fn compare_variants(task: &Task, json: bool, stop: &Stop) -> Result<ExitCode> {
-    task.pages.check(&task.result)?;
+    task.page.check(&task.result)?;
     let (recorded, end) = record(task, stop, None)?;
     if let End::Boot(kernel) = end {
         boot_next(task, &recorded, &kernel)?;
         return Ok(ExitCode::from(BOOT_DUE));
     }
-    show(&recorded, &task.pages, json)?;
+    show(&recorded, &task.page, json)?;
     match end {
         End::Stopped => bail!(STOPPED),
         _ => Ok(ExitCode::SUCCESS),
@@ -169,7 +162,7 @@ fn boot_next(task: &Task, recorded: &Recorded, kernel: &str) -> Result<()> {
     eprintln!("{done}: booting {kernel}");
     let now = Boot::now(&Host::new(Path::new("/sys")), BTreeMap::new())?;
     let (mut file, _) = ResultFile::resume(&task.result, &task.header)?;
-    file.append_asked(&Asked {
+    file.append(&Asked {
         asked_kernel: kernel.to_string(),
         in_boot: now.now.id,
     })?;
@@ -186,30 +179,35 @@ fn boot_next(task: &Task, recorded: &Recorded, kernel: &str) -> Result<()> {
     Ok(())
 }
 
-/// Prints each report after its workload, and the table at the end. JSON and pages come at the end.
+/// Prints each report after its workload, and the table at the end. JSON and the page come at the end.
 fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
     tasks
         .iter()
-        .try_for_each(|task| task.pages.check(&task.result))?;
+        .try_for_each(|task| task.page.check(&task.result))?;
     let begin = Instant::now();
     let mut compare = |at: usize, task: &Task| {
         let among = Among::new(tasks, at, begin);
         let (recorded, end) = record(task, stop, Some(among))?;
         if !json {
-            show(&recorded, &Pages::default(), json)?;
+            show(&recorded, &Page::default(), json)?;
         }
         Ok((recorded, end))
     };
     let outcome = suite_runs::run_all(tasks, &mut compare, &|text| eprintln!("{text}"))?;
-    let closing = outcome.closing()?;
+    let reports = outcome.reports()?;
+    let closing = outcome.closing(&reports);
     let printed = match (json, &closing) {
-        (true, _) => print::json(&outcome.whole(&closing)?),
+        (true, suite) => print::json(&Whole {
+            workloads: &reports,
+            suite,
+        }),
         (false, Some(closing)) => print::text(&closing.text()),
         (false, None) => Ok(true),
     };
     printed?;
     if let Some(task) = tasks.first() {
-        outcome.write(&task.pages, &closing)?;
+        let page = || html_of_suite(&reports, closing.as_ref());
+        task.page.write(page)?;
     }
     outcome.end(STOPPED)
 }
@@ -242,11 +240,9 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
         stopped: &stopped,
         warn: &|text| eprintln!("warning: {text}"),
     };
-    let sides = task.header.sides.as_ref().map(Sides::cpus).transpose()?;
     let mut machine = Real::new(means, task.header.scope, workload)
         .measuring(asked)
-        .hooked(task.header.hooks.clone())
-        .beside(sides);
+        .hooked(task.header.hooks.clone());
     let mut shown = Shown::new(recorded.runs.len(), among);
     let ended = run(
         &mut recorded,
@@ -276,23 +272,14 @@ fn tell(progress: &mut Shown, now: &Progress) {
     };
 }
 
-/// Fails if the file exists: it might be the one that was read.
-fn write_new(path: &Path, text: &str) -> Result<()> {
-    let written = whole_file::create_new(path).and_then(|mut file| {
-        give_back(&file, path);
-        file.write_all(text.as_bytes())
-    });
-    written.with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn show(recorded: &Recorded, pages: &Pages, json: bool) -> Result<()> {
+fn show(recorded: &Recorded, page: &Page, json: bool) -> Result<()> {
     let report = Report::new(recorded)?;
     match json {
         true => print::json(&report)?,
         false if print::colors() => print::text(&colored(&report))?,
         false => print::text(&text(&report))?,
     };
-    pages.write(&report)
+    page.write(|| html(&report))
 }
 
 fn side_by_side(files: &[PathBuf], json: bool) -> Result<()> {

@@ -49,8 +49,6 @@ pub struct Design {
     pub settle: Settle,
     /// Counted runs of each boot, if each variant has boots of its own. Each boot has the warm-ups.
     pub boots: Option<usize>,
-    /// Number of runs at once. With 2 a block is an order and then its reverse.
-    pub at_once: usize,
 }
 
 /// A place in the order of runs.
@@ -64,7 +62,7 @@ pub struct Turn {
 impl Design {
     /// Number of counted runs in one block.
     pub fn block_runs(&self) -> usize {
-        self.variants * self.boots.unwrap_or(self.at_once)
+        self.variants * self.boots.unwrap_or(1)
     }
 
     /// The variants in the order of this block.
@@ -74,9 +72,6 @@ impl Design {
         for end in (1..order.len()).rev() {
             order.swap(end, rng.below(end as u64 + 1) as usize);
         }
-        if self.at_once == 2 {
-            order.extend(order.clone().into_iter().rev());
-        }
         order
     }
 
@@ -85,20 +80,17 @@ impl Design {
         if let Some(counted) = self.boots {
             return self.order_of_boots(blocks, counted);
         }
-        let turn = |block: Option<usize>| move |&variant: &usize| Turn { block, variant };
-        let variants: Vec<usize> = (0..self.variants).collect();
+        let turn = |block: Option<usize>| move |variant: usize| Turn { block, variant };
         let mut order: Vec<Turn> = Vec::new();
         for _ in 0..self.warmups {
-            order.extend(variants.iter().map(turn(None)));
+            order.extend((0..self.variants).map(turn(None)));
         }
         for block in 0..blocks {
-            for (place, now) in self.block(block).chunks(self.at_once).enumerate() {
-                let before = &order[order.len().saturating_sub(self.at_once)..];
-                let settled = self.settled(place, now);
-                if !before.iter().map(|t| &t.variant).eq(&settled) && !settled.is_empty() {
-                    order.extend(settled.iter().map(turn(None)));
-                }
-                order.extend(now.iter().map(turn(Some(block))));
+            for (place, now) in self.block(block).into_iter().enumerate() {
+                let before = order.last().map(|turn| turn.variant);
+                let settled = self.settled(place, now).filter(|v| Some(*v) != before);
+                order.extend(settled.map(turn(None)));
+                order.push(turn(Some(block))(now));
             }
         }
         order
@@ -114,12 +106,12 @@ impl Design {
         (0..blocks).flat_map(each).flat_map(boot).collect()
     }
 
-    /// What the runs `now`, at this place of their block, follow. Empty: anything.
-    fn settled(&self, place: usize, now: &[usize]) -> Vec<usize> {
+    /// The variant that the run `now`, at this place of its block, follows. None: any.
+    fn settled(&self, place: usize, now: usize) -> Option<usize> {
         match self.settle {
-            Settle::Blocks if place == 0 => now.to_vec(),
-            Settle::Runs => (0..self.at_once).collect(),
-            _ => Vec::new(),
+            Settle::Blocks if place == 0 => Some(now),
+            Settle::Runs => Some(0),
+            _ => None,
         }
     }
 

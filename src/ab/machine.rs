@@ -38,9 +38,6 @@ pub trait Machine {
     /// One run of the command.
     fn run(&mut self) -> Result<Taken, Failure>;
 
-    /// Two runs at once, each with its variant and on its side.
-    fn run_beside(&mut self, variants: [&Variant; 2]) -> Result<[Taken; 2], Failure>;
-
     /// Restores the machine to its earlier state. Called once, also after an error.
     fn restore(&mut self) -> Result<()>;
 }

@@ -6,17 +6,16 @@
 //!
 //! - `variant`, `metric`, `design`: what is compared, by which number, in which order.
 //! - `run`: makes the runs on a `machine`. `child` is one run of the command, `cpus` the CPUs it
-//!   may use, `concurrent` two copies at once, `hooks` what is done around the runs. `boots`:
-//!   kernels as variants.
+//!   may use, `hooks` what is done around the runs. `boots`: kernels as variants.
 //! - `result`: the file of runs. `analysis` passes them to `stats/`. `condition`: what spoils them;
 //!   `carry_over`: what a run leaves behind for the next one.
-//! - `report/`: shows the result, also on `pages`. `progress` reports meanwhile.
+//! - `report/`: shows the result, also as a `page`. `progress` reports meanwhile.
 //! - `programs`: finds programs by name.
 //! - `tune`: searches by such comparisons. `lasting`: how to keep what it found.
 //! - `args`: the options; `tasks`: the comparisons that they ask for. `parameter`: a command with
 //!   several values.
 //! - `suite`: workloads that are shipped. `suite_runs` runs them one by one. `threadripper`: those
-//!   of Roy v7.
+//!   of Roy v7, in `threadripper.json`.
 
 pub mod analysis;
 pub mod args;
@@ -25,7 +24,6 @@ pub mod carry_over;
 pub mod cgroup;
 pub mod child;
 pub mod command;
-pub mod concurrent;
 pub mod condition;
 pub mod cpus;
 pub mod design;
@@ -33,7 +31,7 @@ pub mod hooks;
 pub mod lasting;
 pub mod machine;
 pub mod metric;
-pub mod pages;
+pub mod page;
 pub mod parameter;
 pub mod programs;
 pub mod progress;
@@ -41,7 +39,6 @@ pub mod real;
 pub mod report;
 pub mod result;
 pub mod run;
-pub mod share;
 pub mod stats;
 pub mod suite;
 pub mod suite_runs;

@@ -83,7 +83,6 @@ pub fn items(parameters: &[Parameter], command: &[OsString], hooks: &Hooks) -> R
         name: name(&set, number),
         command: words.iter().map(|w| filled(w, &set).into()).collect(),
         metric: None,
-        five: None,
         set,
     };
     Ok(sets.into_iter().enumerate().map(item).collect())

@@ -3,7 +3,6 @@
 //! ends. So an interruption loses nothing, and the comparison can be resumed.
 
 use super::boots::{self, Asked as AskedBoot, Booted};
-use super::concurrent::{self, Sides};
 use super::condition::Seen;
 use super::design::{Design, Settle, Turn};
 use super::hooks::Hooks;
@@ -57,9 +56,6 @@ pub struct Header {
     #[serde(default)]
     pub hooks: Hooks,
     pub scope: Scope,
-    /// Two copies run at once, each on one of these sides in turn. None: one copy alone.
-    #[serde(default)]
-    pub sides: Option<Sides>,
     pub host: BTreeMap<String, String>,
 }
 
@@ -87,13 +83,13 @@ pub struct Repetition {
     pub boot: Option<Booted>,
 }
 
-/// A run in which the command failed, under one variant or two at once. The run was repeated or is
-/// still to be made.
+/// A run in which the command failed. It was repeated or is still to be made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailedRun {
     /// Number of the run.
     pub failed: usize,
-    pub variants: Vec<String>,
+    /// Its variant. A list, as version 0.1.0 writes and reads it.
+    pub variants: [String; 1],
 }
 
 impl Header {
@@ -104,7 +100,6 @@ impl Header {
             warmups: self.warmups,
             settle: self.settle,
             boots: self.boots,
-            at_once: if self.sides.is_some() { 2 } else { 1 },
         }
     }
 
@@ -195,14 +190,6 @@ impl Header {
             blocks.saturating_mul(each) <= ALL_RUNS_MAX,
             "it would have {blocks} blocks of {each} runs: at most {ALL_RUNS_MAX} runs are possible"
         );
-        if let Some(sides) = &self.sides {
-            concurrent::check(&self.variants()?)?;
-            sides.cpus()?;
-            ensure!(
-                self.scope == Scope::Workload,
-                "it has two copies at once, and its variants are not those of a workload"
-            );
-        }
         self.rule.checked()?;
         Ok(self)
     }
@@ -354,10 +341,9 @@ fn header(line: &str) -> Result<Header> {
         format == FORMAT,
         "it has the format '{format}', but this version reads '{FORMAT}'"
     );
-    let mirrored = json["mirrored"] == true && json["sides"].is_null();
     ensure!(
-        !mirrored,
-        "it was made with --mirror, which this version does not have: show it with the version that made it"
+        json["mirrored"] != true && json["sides"].is_null(),
+        "it was made with --mirror or --concurrent, which this version does not have: show it with the version that made it"
     );
     let header = serde_json::from_value::<Header>(json).map_err(anyhow::Error::from);
     header.and_then(Header::checked).context("line 1")
@@ -370,15 +356,8 @@ fn read(mut file: &File, path: &Path) -> Result<(Recorded, usize)> {
         .read_to_string(&mut text)
         .map_err(anyhow::Error::from)
         .and_then(|_| {
-            let lines = |text: &str| text.rfind('\n').map_or(0, |end| end + 1);
-            let mut whole = lines(&text);
-            let mut recorded = Recorded::of_lines(&text[..whole])?;
-            // Only one of two concurrent runs was written.
-            if recorded.header.sides.is_some() && recorded.runs.len() % 2 == 1 {
-                recorded.runs.pop();
-                whole = lines(&text[..whole - 1]);
-            }
-            Ok((recorded, whole))
+            let whole = text.rfind('\n').map_or(0, |end| end + 1);
+            Ok((Recorded::of_lines(&text[..whole])?, whole))
         });
     recorded.with_context(|| format!("cannot read {}", path.display()))
 }
@@ -407,7 +386,7 @@ impl ResultFile {
         })?;
         give_back(&file, path);
         let written = ResultFile::locked(file, path).and_then(|mut written| {
-            written.line(header)?;
+            written.append(header)?;
             Ok(written)
         });
         // An empty file would block the next attempt.
@@ -426,7 +405,7 @@ impl ResultFile {
         if broken_off(&bytes) {
             header.clone().checked()?;
             written.file.set_len(0)?;
-            written.line(header)?;
+            written.append(header)?;
             return Ok((written, Recorded::new(header.clone())));
         }
         let (recorded, whole) = read(&written.file, path)?;
@@ -454,19 +433,8 @@ impl ResultFile {
         }
     }
 
-    pub fn append(&mut self, run: &Repetition) -> Result<()> {
-        self.line(run)
-    }
-
-    pub fn append_failed(&mut self, run: &FailedRun) -> Result<()> {
-        self.line(run)
-    }
-
-    pub fn append_asked(&mut self, boot: &AskedBoot) -> Result<()> {
-        self.line(boot)
-    }
-
-    fn line(&mut self, value: &impl Serialize) -> Result<()> {
+    /// Appends a run, a failed run or the kernel that was asked for, as a line.
+    pub fn append(&mut self, value: &impl Serialize) -> Result<()> {
         let line = serde_json::to_string(value)? + "\n";
         let written = self.file.write_all(line.as_bytes());
         written.with_context(|| format!("cannot write {}", self.path.display()))?;

@@ -119,27 +119,25 @@ impl Session<'_> {
             }
             let number = recorded.runs.len();
             let turn = self.order[number];
-            let now = self.now(number);
-            self.tell(number, &now, turn.block, tell);
-            let taken = match self.taken(&now) {
+            let variant = self.variants[turn.variant].clone();
+            self.tell(number, &variant, turn.block, tell);
+            let (values, taken) = match self.taken(&variant) {
                 Ok(taken) => taken,
                 Err(Failure::Stopped) => return Ok(End::Stopped),
-                Err(failure) => return Err(self.failed(number, &now, failure)?),
+                Err(failure) => return Err(self.failed(number, &variant, failure)?),
             };
-            for (variant, (values, taken)) in now.into_iter().zip(taken) {
-                let run = Repetition {
-                    number: recorded.runs.len(),
-                    block: turn.block,
-                    variant: variant.name,
-                    values,
-                    counters: taken.counters,
-                    seen: taken.seen,
-                    boot: self.header.boots.map(|_| self.boot.now.clone()),
-                };
-                self.file.append(&run)?;
-                recorded.runs.push(run);
-                recorded.asked = None;
-            }
+            let run = Repetition {
+                number,
+                block: turn.block,
+                variant: variant.name,
+                values,
+                counters: taken.counters,
+                seen: taken.seen,
+                boot: self.header.boots.map(|_| self.boot.now.clone()),
+            };
+            self.file.append(&run)?;
+            recorded.runs.push(run);
+            recorded.asked = None;
         }
         Ok(End::Done)
     }
@@ -152,26 +150,26 @@ impl Session<'_> {
         stopped: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(&Progress),
     ) -> Result<Option<End>> {
-        let (number, design) = (recorded.runs.len(), self.header.design());
+        let number = recorded.runs.len();
         let each = self.header.warmups + self.header.boots.unwrap_or(0);
-        let again = match (self.header.boots, number.checked_sub(design.at_once)) {
+        let again = match (self.header.boots, number.checked_sub(1)) {
             (Some(_), Some(_)) if !number.is_multiple_of(each) => {
                 let begin = number / each * each;
                 (begin..begin + self.header.warmups).collect()
             }
-            (None, Some(before)) if design.settle != Settle::Nowhere => vec![before],
+            (None, Some(before)) if self.header.settle != Settle::Nowhere => vec![before],
             _ => Vec::new(),
         };
         for before in again {
             if stopped() {
                 return Ok(Some(End::Stopped));
             }
-            let now = self.now(before);
-            self.tell(number, &now, None, tell);
-            match self.taken(&now) {
+            let variant = self.variants[self.order[before].variant].clone();
+            self.tell(number, &variant, None, tell);
+            match self.taken(&variant) {
                 Ok(_) => (),
                 Err(Failure::Stopped) => return Ok(Some(End::Stopped)),
-                Err(failure) => return Err(self.failed(number, &now, failure)?),
+                Err(failure) => return Err(self.failed(number, &variant, failure)?),
             }
         }
         Ok(None)
@@ -180,41 +178,24 @@ impl Session<'_> {
     fn tell(
         &self,
         number: usize,
-        now: &[Variant],
+        variant: &Variant,
         block: Option<usize>,
         tell: &mut dyn FnMut(&Progress),
     ) {
         tell(&Progress {
             number,
             all: self.order.len(),
-            variant: &names(now).join(" beside "),
+            variant: &variant.name,
             block,
             blocks: self.header.rule.plan.max(),
         });
     }
 
-    /// The variants of this run. With two copies, the first runs on the first side.
-    fn now(&self, number: usize) -> Vec<Variant> {
-        let turns = &self.order[number..number + self.header.design().at_once];
-        let variants = turns.iter().map(|turn| self.variants[turn.variant].clone());
-        variants.collect()
-    }
-
-    fn taken(&mut self, now: &[Variant]) -> Result<Vec<Valued>, Failure> {
-        let taken = match now {
-            [one, other] => self.machine.run_beside([one, other])?.to_vec(),
-            [alone, ..] => {
-                self.machine.switch(alone).map_err(of_the_machine)?;
-                vec![self.machine.run()?]
-            }
-            [] => Vec::new(),
-        };
-        let both = now.iter().zip(taken);
-        both.map(|(variant, taken)| {
-            let values = self.values(variant, &taken).map_err(Failure::NoValue)?;
-            Ok((values, taken))
-        })
-        .collect()
+    fn taken(&mut self, variant: &Variant) -> Result<Valued, Failure> {
+        self.machine.switch(variant).map_err(of_the_machine)?;
+        let taken = self.machine.run()?;
+        let values = self.values(variant, &taken).map_err(Failure::NoValue)?;
+        Ok((values, taken))
     }
 
     /// All measured values, and the printed ones that were asked for.
@@ -244,7 +225,7 @@ impl Session<'_> {
     fn failed(
         &mut self,
         number: usize,
-        now: &[Variant],
+        variant: &Variant,
         failure: Failure,
     ) -> Result<anyhow::Error> {
         let kept = match number {
@@ -254,32 +235,19 @@ impl Session<'_> {
                 self.file.path.display()
             ),
         };
-        let variants = names(now);
-        let text = format!(
-            "run {} under variant {} failed{kept}",
-            number + 1,
-            variants.join(" beside ")
-        );
-        // Of two copies, the one that failed.
-        let (failure, failed) = match failure {
-            Failure::OfCopy(at, failure) => (*failure, vec![variants[at].clone()]),
-            failure => (failure, variants),
-        };
+        let name = &variant.name;
+        let text = format!("run {} under variant {name} failed{kept}", number + 1);
         let error = match failure {
             Failure::Other(e) => return Ok(e.context(text)),
             Failure::NoValue(e) | Failure::Unwatched(e) => e,
             other => anyhow!("{other}"),
         };
-        self.file.append_failed(&FailedRun {
+        self.file.append(&FailedRun {
             failed: number,
-            variants: failed,
+            variants: [name.clone()],
         })?;
         Ok(error.context(CommandFailed(text)))
     }
-}
-
-fn names(variants: &[Variant]) -> Vec<String> {
-    variants.iter().map(|v| v.name.clone()).collect()
 }
 
 /// Failing to switch to a variant is not the command's fault.

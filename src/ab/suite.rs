@@ -7,6 +7,7 @@ use super::parameter::Set;
 use super::threadripper::{self, Place};
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::ffi::OsString;
 use std::hint::black_box;
 use std::io::{Error, PipeReader, PipeWriter, Read, Write, pipe};
@@ -29,13 +30,6 @@ pub enum Suite {
     Threadripper,
 }
 
-/// How a source combines its five runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Five {
-    Sum,
-    Mean,
-}
-
 /// A workload of a suite.
 #[derive(Clone, Debug)]
 pub struct Item {
@@ -43,7 +37,6 @@ pub struct Item {
     pub command: Vec<OsString>,
     /// The workload's own metric, as it would be typed; None: the default.
     pub metric: Option<String>,
-    pub five: Option<Five>,
     /// Parameters that its command was filled with.
     pub set: Vec<Set>,
 }
@@ -78,7 +71,6 @@ impl Suite {
                 .chain([COMMAND, &pattern.name()].map(OsString::from))
                 .collect(),
             metric: None,
-            five: None,
             set: Vec::new(),
         };
         match self {
@@ -94,11 +86,6 @@ impl Suite {
             Suite::Threadripper => {}
         }
     }
-}
-
-/// True if some suite has a workload of that name.
-pub fn has(name: &str) -> bool {
-    Pattern::value_variants().iter().any(|p| p.name() == name) || threadripper::has(name)
 }
 
 impl Item {
@@ -140,17 +127,10 @@ pub fn part_31(cpus: usize) -> usize {
 
 /// Raises the soft limit of descriptors. With a few hundred CPUs the pipes exceed the usual 1024.
 fn may_open_many() {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the limit is alive. If raising it fails, creating a pipe will fail and report it.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-        }
-    }
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // If it fails, creating a pipe will fail and report it.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 fn join(threads: Vec<JoinHandle<Result<()>>>) -> Result<()> {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Runs the workloads of a suite one by one. If one fails, it is named and the others still run.
 
-use super::pages::Pages;
 use super::report::Report;
-use super::report::closing::{Closing, Failed, Part};
+use super::report::closing::{Closing, Failed};
 use super::result::Recorded;
 use super::run::{CommandFailed, End};
-use super::suite::Item;
 use super::tasks::Task;
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -15,7 +13,7 @@ use serde::Serialize;
 pub type Compare<'a> = &'a mut dyn FnMut(usize, &Task) -> Result<(Recorded, End)>;
 
 pub struct Outcome {
-    ran: Vec<(Item, Recorded)>,
+    ran: Vec<Recorded>,
     pub failed: Vec<Failed>,
     /// Number of tasks.
     tasks: usize,
@@ -25,16 +23,9 @@ pub struct Outcome {
 /// The whole outcome, for JSON.
 #[derive(Serialize)]
 pub struct Whole<'a> {
-    workloads: Vec<Named<'a>>,
+    pub workloads: &'a [Report<'a>],
     /// None: it was stopped.
-    suite: &'a Option<Closing>,
-}
-
-#[derive(Serialize)]
-struct Named<'a> {
-    workload: &'a str,
-    #[serde(flatten)]
-    report: Report<'a>,
+    pub suite: &'a Option<Closing>,
 }
 
 /// Continues after a command that failed, but after no other error. Fails if the machine cannot be
@@ -52,7 +43,7 @@ pub fn run_all(tasks: &[Task], compare: Compare, tell: &dyn Fn(&str)) -> Result<
         };
         match compare(at, task) {
             Ok((recorded, end)) => {
-                outcome.ran.push((item, recorded));
+                outcome.ran.push(recorded);
                 outcome.stopped = end == End::Stopped;
             }
             Err(e) if e.downcast_ref::<CommandFailed>().is_some() => {
@@ -72,43 +63,13 @@ pub fn run_all(tasks: &[Task], compare: Compare, tell: &dyn Fn(&str)) -> Result<
 }
 
 impl Outcome {
+    pub fn reports(&self) -> Result<Vec<Report<'_>>> {
+        self.ran.iter().map(Report::new).collect()
+    }
+
     /// The table of the suite. None: it was stopped.
-    pub fn closing(&self) -> Result<Option<Closing>> {
-        if self.stopped {
-            return Ok(None);
-        }
-        let part = |(item, recorded): &'_ (Item, Recorded)| {
-            (item.name.clone(), item.five, recorded.clone())
-        };
-        let all: Vec<_> = self.ran.iter().map(part).collect();
-        let parts: Vec<Part> = all
-            .iter()
-            .map(|(name, five, recorded)| Part {
-                name,
-                five: *five,
-                recorded,
-            })
-            .collect();
-        let mut closing = Closing::new(&parts)?;
-        closing.failed = self.failed.clone();
-        Ok(Some(closing))
-    }
-
-    pub fn whole<'a>(&'a self, suite: &'a Option<Closing>) -> Result<Whole<'a>> {
-        let named = |(item, recorded): &'a (Item, Recorded)| {
-            Ok(Named {
-                workload: &item.name,
-                report: Report::new(recorded)?,
-            })
-        };
-        let workloads = self.ran.iter().map(named).collect::<Result<_>>()?;
-        Ok(Whole { workloads, suite })
-    }
-
-    /// Fails if a page cannot be written.
-    pub fn write(&self, pages: &Pages, closing: &Option<Closing>) -> Result<()> {
-        let reports = self.ran.iter().map(|(_, recorded)| Report::new(recorded));
-        pages.write_suite(&reports.collect::<Result<Vec<_>>>()?, closing.as_ref())
+    pub fn closing(&self, reports: &[Report]) -> Option<Closing> {
+        (!self.stopped).then(|| Closing::new(reports, self.failed.clone()))
     }
 
     /// Fails if not all workloads ran to their end.

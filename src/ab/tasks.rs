@@ -4,24 +4,23 @@
 
 use super::args::{AbArgs, TuneArgs};
 use super::boots;
-use super::concurrent::{self, Sides};
 use super::design::Settle;
-use super::pages::Pages;
+use super::page::Page;
 use super::parameter::{self, filled};
 use super::result::{Header, exists};
 use super::run::words;
 use super::stats::plan::{MAX_BLOCKS, Plan};
+use super::stats::verdict::EQUIVALENT_MIN;
 use super::suite::{self, Item, Suite};
 use super::threadripper::{self, Place};
 use super::tune;
-use super::variant::{Scope, Variant, parse_all};
-use crate::machine::Machine;
+use super::variant::{Variant, parse_all};
 use crate::util::text::count;
 use crate::util::user::User;
 use anyhow::{Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// One comparison to run.
@@ -34,7 +33,7 @@ pub struct Task {
     pub user: Option<User>,
     pub result: PathBuf,
     pub resume: bool,
-    pub pages: Pages,
+    pub page: Page,
     /// Boots the kernel that is due.
     pub next_boot: Option<String>,
     /// The workload of a suite that it runs; None: the command that was typed.
@@ -66,17 +65,22 @@ pub fn too_few(tasks: &[Task]) -> Option<String> {
     })
 }
 
+/// A note if no comparison can end as `equivalent`, whatever the runs are.
+pub fn no_equivalence(tasks: &[Task]) -> Option<String> {
+    let blocks = tasks.first()?.header.rule.plan.max();
+    (blocks < EQUIVALENT_MIN).then(|| {
+        format!(
+            "{blocks} blocks can show a difference, but not that there is none: 'equivalent' needs {EQUIVALENT_MIN} (-n {EQUIVALENT_MIN} or -n auto)"
+        )
+    })
+}
+
 impl AbArgs {
     /// `facts` about the machine go into the result.
     fn task(&self, facts: BTreeMap<String, String>) -> Result<Task> {
         let variants = parse_all(&self.variant)?;
         let names = self.variant.clone();
         let mut header = self.runs.header(names, &variants, self.plan, facts)?;
-        if self.concurrent {
-            concurrent::check(&variants)?;
-            header.sides = Some(Sides::of(&Machine::read(Path::new("/sys"))?)?);
-            header.scope = Scope::Workload;
-        }
         if self.across_boots.is_some() {
             header.boots = self.across_boots;
             header.settle = Settle::Nowhere;
@@ -90,10 +94,7 @@ impl AbArgs {
             timeout: self.runs.timeout,
             result: self.result.clone(),
             resume: self.resume,
-            pages: Pages {
-                markdown: self.markdown.clone(),
-                html: self.html.clone(),
-            },
+            page: Page(self.html.clone()),
             next_boot: self.next_boot.clone(),
             item: None,
         })
@@ -149,14 +150,8 @@ impl AbArgs {
         let mut items = suite.items(&program, place)?;
         let begun = self.begun(&items)?;
         let recorded = self.goes_on_with_all(&begun)?;
-        if suite == Suite::Threadripper {
-            ensure!(
-                !self.concurrent,
-                "workloads of threadripper-003 use a fixed file or port each, and cannot run twice at once"
-            );
-            if self.variant.is_empty() {
-                self.variant = threadripper::variants(place);
-            }
+        if suite == Suite::Threadripper && self.variant.is_empty() {
+            self.variant = threadripper::variants(place);
         }
         // Counted once, so that it is the same in all runs of all workloads.
         let steps = recorded.unwrap_or_else(|| suite::steps_of_ms().to_string());
@@ -278,7 +273,7 @@ impl TuneArgs {
             timeout: self.runs.timeout,
             result: self.result,
             resume: self.resume,
-            pages: Pages::default(),
+            page: Page::default(),
             next_boot: None,
             item: None,
         })

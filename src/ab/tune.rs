@@ -8,7 +8,7 @@
 use super::analysis;
 use super::cpus::Cpus;
 use super::design::Design;
-use super::lasting::{Lasting, is_script};
+use super::lasting::Lasting;
 use super::metric::Metric;
 use super::result::{Header, Recorded};
 use super::stats::pairs::{Pairs, Scale};
@@ -336,8 +336,7 @@ impl Tuned {
 
     /// How to keep what was found; None: nothing was found.
     pub fn lasting(&self) -> Result<Option<Lasting>> {
-        let lasting =
-            |found| Lasting::new(&self.base, found, self.scope, &self.command, &is_script);
+        let lasting = |found| Lasting::new(&self.base, found, self.scope, &self.command);
         self.found().map(lasting).transpose()
     }
 

@@ -46,7 +46,7 @@ pub fn dashes(command: &Command, words: &[OsString], error: &Error) -> Option<St
     ))
 }
 
-/// 'show, compare or share'; None: it has no subcommands.
+/// 'show or compare'; None: it has no subcommands.
 fn names(command: &Command) -> Option<String> {
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
     let (last, before) = names.split_last()?;

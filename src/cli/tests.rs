@@ -311,13 +311,13 @@ fn a_command_without_dashes_gets_a_hint() {
         ("--json ab -n 6 make", "--json ab -n 6 -- make"),
         // The user may have meant another subcommand.
         ("ab shwo x", "ab -- shwo x"),
-        ("ab shares a b", "ab -- shares a b"),
+        ("ab shows a b", "ab -- shows a b"),
     ] {
         let words: Vec<&str> = typed.split(' ').collect();
         let told = error(&words);
         let begin = "is neither an option nor a subcommand of ";
         let expected = match right.contains("ab ") {
-            true => "expected show, compare or share, or a command after --",
+            true => "expected show or compare, or a command after --",
             false => "a command follows --",
         };
         let end = format!(": {expected}, as in: scx_roost {right}; see scx_roost --help");

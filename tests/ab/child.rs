@@ -31,7 +31,7 @@ pub fn workload(script: &str) -> Workload {
 pub fn runs(workload: &Workload) -> Result<Sample, Failure> {
     let _alone = alone();
     become_subreaper().unwrap();
-    run(workload, None, &|| false, &mut |_| ())
+    run(workload, None, &|| None, &|| false, &mut |_| ())
 }
 
 fn told(script: &str) -> String {
@@ -169,7 +169,13 @@ fn what_is_stopped_is_ended() {
     let _alone = alone();
     become_subreaper().unwrap();
     let begin = Instant::now();
-    let stopped = run(&workload("sleep 7655"), None, &|| true, &mut |_| ());
+    let stopped = run(
+        &workload("sleep 7655"),
+        None,
+        &|| None,
+        &|| true,
+        &mut |_| (),
+    );
     assert!(matches!(stopped, Err(Failure::Stopped)), "{stopped:?}");
     assert!(begin.elapsed() < Duration::from_secs(10) && !lives("7655"));
 }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The results of a suite: all of its comparisons are corrected together, and five runs are summed
-//! or averaged as a source does.
+//! The results of a suite: all of its comparisons are corrected together.
 
 use crate::noise::{Noise, compared};
 use crate::played::{Played, asked, header, played};
 use clap::Parser;
 use scx_roost::ab::analysis::{self, judged};
 use scx_roost::ab::args::AbArgs;
-use scx_roost::ab::report::closing::{Closing, Part};
+use scx_roost::ab::report::Report;
+use scx_roost::ab::report::closing::Closing;
 use scx_roost::ab::result::{Header, Recorded, Repetition};
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
 use scx_roost::ab::stats::verdict::{Direction, Verdict, settled};
-use scx_roost::ab::suite::Five;
-use scx_roost::ab::tasks::too_few;
+use scx_roost::ab::tasks::{no_equivalence, too_few};
 use std::collections::BTreeMap;
 
 #[derive(Parser)]
@@ -22,10 +21,6 @@ struct Typed {
 }
 
 const TWO: [&str; 2] = ["mainline", "mainline+slice-us=1000"];
-
-fn recorded(blocks: usize, slow: f64, seed: u64) -> Recorded {
-    recorded_as(&header(&TWO, Plan::Fixed(blocks)), slow, seed)
-}
 
 fn recorded_as(header: &Header, slow: f64, seed: u64) -> Recorded {
     let mut machine = Played::new(seed).slower(TWO[1], slow);
@@ -39,22 +34,16 @@ fn of_suite(suite: usize, blocks: usize, slow: f64, seed: u64) -> Recorded {
     recorded_as(&header, slow, seed)
 }
 
-fn closing(all: &[Recorded], five: Option<Five>) -> Closing {
-    let names = ["a", "b", "c", "d", "e", "f", "g"];
-    let part = |(recorded, name)| Part {
-        name,
-        five,
-        recorded,
-    };
-    let parts: Vec<Part> = all.iter().zip(names).map(part).collect();
-    Closing::new(&parts).unwrap()
+fn closing(all: &[Recorded]) -> Closing {
+    let reports = all.iter().map(Report::new).collect::<Result<Vec<_>, _>>();
+    Closing::new(&reports.unwrap(), Vec::new())
 }
 
 #[test]
 fn one_workload_says_less_among_several() {
     // If all of six blocks agree, p is 1 in 32.
     let all = [(1.1, 1), (1.1, 2), (1.0, 3)].map(|(slow, seed)| of_suite(3, 6, slow, seed));
-    let closing = closing(&all, None);
+    let closing = closing(&all);
     for row in &closing.rows[..2] {
         assert_eq!(row.judged.verdict, Verdict::Inconclusive);
         assert!((row.judged.p_adjusted - 3.0 / 32.0).abs() < 1e-9, "{row:?}");
@@ -69,10 +58,7 @@ fn one_workload_says_less_among_several() {
         ),
         "{text}"
     );
-    assert!(
-        text.contains("inconclusive  wall") && !text.contains("of the first "),
-        "{text}"
-    );
+    assert!(text.contains("inconclusive  wall"), "{text}");
 }
 
 /// Each workload counts once, by its first metric, and a metric that is better when higher is
@@ -86,7 +72,7 @@ fn the_geometric_mean_is_of_ratios_below_one_where_it_is_better() {
         let ops = 1000.0 / run.values["wall"];
         run.values.insert("json:/ops".to_string(), ops);
     }
-    let closing_of_all = closing(&all, None);
+    let closing_of_all = closing(&all);
     let [mean] = closing_of_all.means.as_slice() else {
         panic!("one variant is compared");
     };
@@ -103,14 +89,14 @@ fn the_geometric_mean_is_of_ratios_below_one_where_it_is_better() {
     for run in &mut all[1].runs {
         run.values.insert("wall".to_string(), 0.0);
     }
-    assert_eq!(closing(&all, None).means[0].workloads, 2);
-    assert!(closing(&all[..2], None).means.is_empty());
+    assert_eq!(closing(&all).means[0].workloads, 2);
+    assert!(closing(&all[..2]).means.is_empty());
 }
 
 #[test]
 fn what_is_clear_stays_so() {
     let all = [of_suite(2, 30, 1.1, 1), of_suite(2, 30, 1.0, 2)];
-    let rows = closing(&all, None).rows;
+    let rows = closing(&all).rows;
     let verdicts: Vec<Verdict> = rows.iter().map(|r| r.judged.verdict).collect();
     assert_eq!(verdicts, [Verdict::Worse, Verdict::Equivalent]);
 }
@@ -151,7 +137,7 @@ fn a_suite_errs_as_seldom_as_a_comparison() {
     let mut suites = 0;
     for suite in 0..SUITES {
         let all: Vec<Recorded> = (0..7).map(|at| one(suite * 7 + at)).collect();
-        let rows = closing(&all, None).rows;
+        let rows = closing(&all).rows;
         suites += u64::from(rows.iter().any(|r| differs(r.judged.verdict)));
     }
     println!("{suites} of {SUITES}");
@@ -209,7 +195,7 @@ fn suites_of_auto(suites: u64, suite: usize, times: f64) -> (u64, usize) {
             )
         };
         let all: Vec<Recorded> = (0..7).map(one).collect();
-        let closing = closing(&all, None).rows;
+        let closing = closing(&all).rows;
         let differ = closing.iter().filter(|r| differs(r.judged.verdict));
         let differ = differ.count();
         told += u64::from(differ > 0);
@@ -267,6 +253,14 @@ fn too_few_blocks_are_reported_before_and_after() {
             "{n}"
         );
     }
+    let note = no_equivalence(&typed("28", "--variant roost")).unwrap();
+    assert!(
+        note.ends_with("'equivalent' needs 29 (-n 29 or -n auto)"),
+        "{note}"
+    );
+    for n in ["29", "auto"] {
+        assert_eq!(no_equivalence(&typed(n, "--variant roost")), None);
+    }
     let three = typed("auto", "--variant roost --variant roy-v7");
     assert!(three.iter().all(|task| task.header.rule.suite == 14));
     assert!(
@@ -276,43 +270,16 @@ fn too_few_blocks_are_reported_before_and_after() {
     );
     // Six blocks are too few for two workloads, though enough for one.
     let two = |blocks: usize| [1, 2].map(|seed| of_suite(2, blocks, 1.1, seed));
-    let text = closing(&two(6), None).text();
+    let text = closing(&two(6)).text();
     assert_eq!(
         text.matches("inconclusive  wall: 6 blocks are too few")
             .count(),
         2,
         "{text}"
     );
-    let text = closing(&two(7), None).text();
+    let text = closing(&two(7)).text();
     assert!(
         text.contains("worse") && !text.contains("too few"),
-        "{text}"
-    );
-}
-
-#[test]
-fn the_first_five_runs_are_taken_together_as_the_source_does() {
-    let mut long = recorded(6, 1.0, 1);
-    for run in &mut long.runs {
-        let wall = if run.variant == TWO[0] { 20.0 } else { 16.0 };
-        // Runs after the fifth do not count, nor do warm-ups.
-        let far = run.block.is_none_or(|b| b >= 5);
-        run.values
-            .insert("wall".into(), if far { 99.0 } else { wall });
-    }
-    let mut short = long.clone();
-    short.runs.truncate(2 + 2 * 3);
-    let sums = closing(&[long.clone(), short], Some(Five::Sum)).fives;
-    let values = |at: usize| sums[at].values.iter().map(|(_, v)| *v).collect::<Vec<_>>();
-    assert_eq!((sums[0].runs, values(0)), (5, vec![100.0, 80.0]));
-    assert_eq!((sums[1].runs, values(1)), (3, vec![60.0, 48.0]));
-    let text = closing(&[long.clone()], Some(Five::Mean)).text();
-    assert!(
-        text.contains("a: mean of the first 5 runs, wall\n"),
-        "{text}"
-    );
-    assert!(
-        text.contains(" 20   100.0 %\n") && text.contains(" 16    80.0 %\n"),
         "{text}"
     );
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Where a command may run: lists of CPUs, machines, and the command itself.
 
-use crate::child::runs;
+use crate::child::{alone, lives, runs, workload};
 use crate::played::header;
 use scx_roost::ab::analysis::judged;
 use scx_roost::ab::args::EXAMPLES;
-use scx_roost::ab::child::Workload;
+use scx_roost::ab::child::{Workload, become_subreaper, run};
 use scx_roost::ab::cpus::{Cpus, check, cores};
 use scx_roost::ab::report::{Report, summary};
 use scx_roost::ab::result::Recorded;
-use scx_roost::ab::share::redacted;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::Verdict;
 use scx_roost::ab::tune::candidates;
@@ -137,6 +136,37 @@ fn the_command_is_kept_there() {
     );
 }
 
+/// The command is kept to its CPUs by affinity, which it can change.
+#[test]
+fn a_process_that_leaves_its_cpus_is_found() {
+    let Some(cgroup) = crate::real::own_cgroup() else {
+        return;
+    };
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        println!("skip: one CPU");
+        return;
+    }
+    let _alone = alone();
+    become_subreaper().unwrap();
+    let on_cpu_1 = |script: &str| {
+        let kept = Workload {
+            cpus: vec![1],
+            ..workload(script)
+        };
+        run(&kept, Some(&cgroup), &|| None, &|| false, &mut |_| ())
+    };
+    let stays = on_cpu_1("taskset -c 1 sleep 0.4");
+    let strays = on_cpu_1("exec taskset -c 0-1 sleep 7673");
+    cgroup.remove();
+    assert!(stays.is_ok(), "{stays:?}");
+    let told = strays.unwrap_err().to_string();
+    assert!(
+        told.starts_with("sleep is restricted to CPUs 1 and may run on others"),
+        "{told}"
+    );
+    assert!(!lives("7673"));
+}
+
 /// CPUs belong to the workload, not to a feature: they act even where the other feature never acts.
 #[test]
 fn where_it_runs_is_a_difference_that_acts() {
@@ -153,7 +183,7 @@ fn where_it_runs_is_a_difference_that_acts() {
 }
 
 #[test]
-fn reports_and_what_is_shared_say_where() {
+fn reports_say_where() {
     let scx = "scx:/home/me/scx_lavd --x@cpus=0-1";
     let mut header = header(&["eevdf", "pinned", scx], Plan::Fixed(6));
     header.host.insert("cores".into(), "0-31".into());
@@ -170,12 +200,6 @@ fn reports_and_what_is_shared_say_where() {
         )),
         "{said}"
     );
-    let shared = redacted(&recorded).unwrap();
-    assert_eq!(
-        shared.header.variants,
-        ["eevdf", "pinned", "scx:scx_lavd variant-2@cpus=0-1"]
-    );
-    assert_eq!(shared.header.host["cores"], "0-31");
 }
 
 #[test]

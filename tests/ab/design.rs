@@ -2,10 +2,10 @@
 //! The order of runs.
 
 use crate::noise::{self, Noise};
-use scx_roost::ab::design::{Design, Settle, Turn};
+use scx_roost::ab::design::{Design, Settle};
 use scx_roost::ab::stats::rank::SignedRank;
 use scx_roost::util::rng::Rng;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 fn design(seed: u64, variants: usize) -> Design {
     Design {
@@ -14,7 +14,6 @@ fn design(seed: u64, variants: usize) -> Design {
         warmups: 1,
         settle: Settle::Nowhere,
         boots: None,
-        at_once: 1,
     }
 }
 
@@ -39,59 +38,31 @@ fn each_block_has_each_variant_once_and_warm_ups_come_first() {
     }
 }
 
-#[test]
-fn a_block_of_two_at_once_goes_forwards_and_backwards() {
-    let design = Design {
-        at_once: 2,
-        ..design(3, 2)
-    };
-    assert_eq!(design.runs(20), 2 + 20 * 4);
-    let mut first = BTreeSet::new();
-    for (block, turns) in design.order(20)[2..].chunks(4).enumerate() {
-        assert!(turns.iter().all(|t| t.block == Some(block)));
-        let order: Vec<usize> = turns.iter().map(|t| t.variant).collect();
-        let backwards: Vec<usize> = order.iter().rev().copied().collect();
-        assert_eq!(order, backwards);
-        first.insert(order[0]);
-    }
-    assert_eq!(first.len(), 2);
-}
-
 /// All runs of a block follow the same variant; of all blocks, if runs settle.
 #[test]
 fn a_settled_run_follows_what_the_others_follow() {
-    for (variants, at_once, settle) in [
-        (2, 1, Settle::Blocks),
-        (2, 2, Settle::Blocks),
-        (2, 1, Settle::Runs),
-        (3, 1, Settle::Runs),
-    ] {
+    for (variants, settle) in [(2, Settle::Blocks), (2, Settle::Runs), (3, Settle::Runs)] {
         let design = Design {
             settle,
-            at_once,
             ..design(3, variants)
         };
         let order = design.order(40);
-        let groups: Vec<&[Turn]> = order.chunks(at_once).collect();
-        let of = |group: &[Turn]| group.iter().map(|t| t.variant).collect::<Vec<_>>();
-        let mut followed: BTreeMap<usize, Vec<Vec<usize>>> = BTreeMap::new();
-        for two in groups.windows(2) {
-            let Some(block) = two[1][0].block else {
+        let mut followed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for two in order.windows(2) {
+            let Some(block) = two[1].block else {
                 continue;
             };
-            followed.entry(block).or_default().push(of(two[0]));
+            followed.entry(block).or_default().push(two[0].variant);
         }
         assert_eq!(followed.len(), 40);
-        let same = |groups: &Vec<Vec<usize>>| groups.iter().all(|g| *g == groups[0]);
+        let same = |before: &Vec<usize>| before.iter().all(|v| *v == before[0]);
         assert!(followed.values().all(same), "{settle:?}");
-        let first = |groups: &Vec<Vec<usize>>| groups[0] == [0];
+        let first = |before: &Vec<usize>| before[0] == 0;
         assert!(settle == Settle::Blocks || followed.values().all(first));
         let counted = order.iter().filter(|turn| turn.block.is_some()).count();
         assert_eq!(counted, 40 * design.block_runs());
         let spent = order.len() as f64 / counted as f64;
-        println!(
-            "{settle:?}, {variants} variants, {at_once} at once: {spent:.2} runs per counted one"
-        );
+        println!("{settle:?}, {variants} variants: {spent:.2} runs per counted one");
         assert!(
             spent < if settle == Settle::Blocks { 1.4 } else { 2.1 },
             "{spent}"

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Result files: an error in one is a sentence. One process at a time writes a file, and a run
-//! continues where its file ends. A shared file names nobody.
+//! continues where its file ends.
 
-use crate::played::{asked, header, played_runs};
+use crate::played::{header, lines, played_runs};
 use scx_roost::ab::analysis;
 use scx_roost::ab::report::Report;
 use scx_roost::ab::result::{Header, Recorded, ResultFile};
-use scx_roost::ab::share::{lines, redacted};
 use scx_roost::ab::stats::plan::Plan;
-use scx_roost::ab::stats::verdict::Direction;
 use std::fs;
 
 const TWO: [&str; 2] = ["mainline", "roost"];
@@ -25,7 +23,7 @@ fn whole() -> Recorded {
 }
 
 fn text() -> String {
-    lines(&whole()).unwrap()
+    lines(&whole())
 }
 
 #[test]
@@ -217,65 +215,6 @@ fn a_file_without_its_first_line_is_started_again() {
         assert!(told.to_string().starts_with("cannot read "), "{told}");
         assert_eq!(fs::read_to_string(&path).unwrap(), other);
     }
-}
-
-#[test]
-fn a_shared_file_names_no_user() {
-    let secret = "regex:project-x took ([0-9.]+)";
-    let scx = [
-        "scx:/home/me/bin/scx_lavd --password",
-        "scx:'/home/my secrets/scx_lavd' --for=acme",
-    ];
-    let mut header = header(&["mainline", scx[0], scx[1]], Plan::Fixed(6));
-    header
-        .host
-        .insert("kernel".into(), "7.2.13-rc4-of-acme".into());
-    header.user = Some("alice".into());
-    header.metrics.push(asked("json:/ops", Direction::Higher));
-    let mut runs = played_runs(&header, 1);
-    // A metric as if the command had printed it.
-    header.metrics.push(asked(secret, Direction::Lower));
-    for run in &mut runs {
-        let wall = run.values["wall"];
-        run.values
-            .extend([(secret.to_string(), wall), ("my-own".to_string(), 1.0)]);
-        run.counters.insert("acme".into(), 1);
-    }
-    let recorded = Recorded {
-        header,
-        runs,
-        failed: Vec::new(),
-        asked: None,
-    };
-    let shared = redacted(&recorded).unwrap();
-    let text = lines(&shared).unwrap();
-    for private in [
-        "secret", "/home", "my-desk", "project", "password", "acme", "my-own", "ops", "took",
-        "alice",
-    ] {
-        assert!(!text.contains(private), "{private} in {text}");
-    }
-    assert_eq!(shared.header.command, ["make", "[2 arguments]"]);
-    assert_eq!(shared.header.host["kernel"], "7.2.13-rc4");
-    assert_eq!(
-        shared.header.variants[1..],
-        ["scx:scx_lavd variant-1", "scx:scx_lavd variant-2"]
-    );
-    let read = Recorded::of_lines(&text).unwrap();
-    assert_eq!(read, shared);
-    let judged = |r: &Recorded| analysis::judged(&r.header, &r.runs, &r.failed).unwrap();
-    assert_eq!(judged(&read), judged(&recorded));
-}
-
-#[test]
-fn what_could_not_be_read_again_is_not_written() {
-    let mut recorded = whole();
-    recorded.header.rule.margin = -1.0;
-    let error = format!("{:#}", lines(&recorded).unwrap_err());
-    assert!(
-        error.starts_with("the file that would be written cannot be read back"),
-        "{error}"
-    );
 }
 
 #[test]

@@ -80,7 +80,6 @@ pub fn compared_after(
         warmups: 0,
         settle,
         boots: None,
-        at_once: 1,
     };
     let order = design.order(blocks);
     let runs = noise.runs(order.len(), &mut Rng::stream(seed, 1));

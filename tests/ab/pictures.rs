@@ -274,6 +274,24 @@ fn pictures_say_what_they_show() {
     }
 }
 
+/// Only its color says whose run a dot is.
+#[test]
+fn no_picture_gives_two_variants_one_color() {
+    let of = |us: usize| format!("mainline+slice-us={us}");
+    let names: Vec<String> = (1000..1009).map(of).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let pictures = figures(&recorded(&names, |_| ()), "wall: runs in order");
+    assert_eq!(pictures.len(), 2);
+    for (picture, shown) in pictures.iter().zip([&names[..7], &names[7..]]) {
+        for (at, name) in shown.iter().enumerate() {
+            let legend = format!("<b class=\"v{at}\">\u{25cf}</b> {name}<");
+            assert!(picture.contains(&legend), "{legend} in {picture}");
+        }
+        assert_eq!(picture.matches("<b class=\"v").count(), shown.len());
+        assert_eq!(picture.matches("<title>").count(), 8 * shown.len());
+    }
+}
+
 /// WCAG's contrast of two colors such as '#0072b2'.
 fn contrast(one: &str, other: &str) -> f64 {
     let light = |color: &str| {

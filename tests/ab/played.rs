@@ -30,8 +30,6 @@ pub struct Played {
     pub refuses: bool,
     pub stuck: bool,
     pub seen: Seen,
-    /// How many times as long a run takes on each side.
-    pub sides: [f64; 2],
     pub now: String,
     pub boot: Boot,
     /// All calls that it got.
@@ -50,7 +48,6 @@ impl Played {
             refuses: false,
             stuck: false,
             seen: Seen::default(),
-            sides: [1.0; 2],
             now: "eevdf".to_string(),
             boot: Boot {
                 kernel: "7.2.13".to_string(),
@@ -126,18 +123,6 @@ impl Machine for Played {
         })
     }
 
-    fn run_beside(&mut self, variants: [&Variant; 2]) -> Result<[Taken; 2], Failure> {
-        let mut both = Vec::new();
-        for (side, variant) in self.sides.into_iter().zip(variants) {
-            self.switch(variant)?;
-            let mut taken = self.run()?;
-            let values = taken.sample.values.values_mut();
-            values.for_each(|value| *value *= side);
-            both.push(taken);
-        }
-        Ok([both.remove(0), both.remove(0)])
-    }
-
     fn restore(&mut self) -> Result<()> {
         self.asked.push("restore".to_string());
         if self.stuck {
@@ -168,7 +153,6 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         boots: None,
         hooks: Hooks::default(),
         scope: Scope::Machine,
-        sides: None,
         host: BTreeMap::from([
             ("kernel".to_string(), "7.2.13".to_string()),
             ("name".to_string(), "my-desk".to_string()),
@@ -192,6 +176,14 @@ pub fn played(header: &Header, machine: &mut Played) -> Result<(Recorded, End)> 
     let (never, nobody) = (|| false, &mut |_: &Progress| ());
     let end = run(&mut recorded, machine, &mut file, &never, nobody)?;
     Ok((recorded, end))
+}
+
+/// The lines of its file.
+pub fn lines(recorded: &Recorded) -> String {
+    let line = |run: &Repetition| serde_json::to_string(run).unwrap();
+    let header = serde_json::to_string(&recorded.header).unwrap();
+    let lines = [header].into_iter().chain(recorded.runs.iter().map(line));
+    lines.map(|line| line + "\n").collect()
 }
 
 /// All runs of such a comparison.

@@ -3,11 +3,10 @@
 
 use crate::played::{Played, asked, header};
 use scx_roost::ab::condition::{Seen, warnings};
-use scx_roost::ab::report::closing::{Closing, Part};
+use scx_roost::ab::report::closing::Closing;
 use scx_roost::ab::report::compare::compare;
 use scx_roost::ab::report::html::{html, html_of_suite};
 use scx_roost::ab::report::lkml::as_mail;
-use scx_roost::ab::report::markdown::{markdown, markdown_of_suite};
 use scx_roost::ab::report::text::{colored, text};
 use scx_roost::ab::report::{Report, least_effect, number, remark};
 use scx_roost::ab::result::{Recorded, ResultFile};
@@ -15,7 +14,6 @@ use scx_roost::ab::run::run;
 use scx_roost::ab::stats::pairs::Scale;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::{Direction, Judged, Verdict};
-use scx_roost::ab::suite::Five;
 
 /// A comparison of three variants. The last one is slower; one run was disturbed.
 fn recorded(blocks: usize) -> Recorded {
@@ -76,7 +74,7 @@ fn the_result_comes_first() {
     let recorded = recorded(8);
     let report = Report::new(&recorded).unwrap();
     let slower = "scx:/home/me/bin/scx_lavd --performance against mainline: worse, wall +";
-    for page in [text(&report), markdown(&report), html(&report)] {
+    for page in [text(&report), html(&report)] {
         let page = page.replace("&nbsp;", " ");
         let (before, rest) = page.split_once(slower).unwrap();
         assert!(
@@ -104,7 +102,7 @@ fn where_and_when_it_was_taken_is_on_all_pages() {
         .insert("cpus".into(), "0-7,16-23".into());
     let pages = |recorded: &Recorded| {
         let report = Report::new(recorded).unwrap();
-        [text(&report), markdown(&report), html(&report)]
+        [text(&report), html(&report)]
     };
     let where_and_when = "2025-12-31 23:59 UTC, scx_roost 0, kernel 7.2.13, A CPU, 16 CPUs; ";
     for page in pages(&recorded) {
@@ -126,7 +124,7 @@ fn outliers_and_counters_are_on_all_pages() {
     let recorded = recorded(8);
     let report = Report::new(&recorded).unwrap();
     let outlier = "12.5, is far from the rest; it is included";
-    for page in [text(&report), markdown(&report), html(&report)] {
+    for page in [text(&report), html(&report)] {
         for part in [
             outlier,
             "Also measured, medians",
@@ -135,11 +133,6 @@ fn outliers_and_counters_are_on_all_pages() {
             assert_eq!(page.matches(part).count(), 1, "{part} in\n{page}");
         }
     }
-    let markdown = markdown(&report);
-    assert!(
-        markdown.contains("\n|---|---:|---:|---:|\n| wide_node | 0 | 5 | 0 |\n"),
-        "{markdown}"
-    );
 }
 
 /// The least effect that would have been found is reported with every verdict.
@@ -152,7 +145,7 @@ fn the_least_effect_that_could_be_found_is_reported() {
     for verdict in [Verdict::Worse, Verdict::Inconclusive] {
         assert!(judged.iter().any(|j| j.verdict == verdict), "{verdict:?}");
     }
-    let (text, markdown, html) = (text(&report), markdown(&report), html(&report));
+    let (text, html) = (text(&report), html(&report));
     for judged in judged {
         let least = least_effect(judged, "s");
         assert!(least.ends_with(" %"), "{least}");
@@ -160,10 +153,9 @@ fn the_least_effect_that_could_be_found_is_reported() {
             text.contains(&format!("; least effect {least}\n")),
             "{text}"
         );
-        assert!(markdown.contains(&format!(" | {least} | ")), "{markdown}");
         assert!(
             html.contains(&format!(
-                "<td class=\"least effect n\">{}<td ",
+                "<td class=\"n\">{}<td class=\"verdict",
                 least.replace(' ', "&nbsp;")
             )),
             "{html}"
@@ -207,23 +199,6 @@ fn runs_that_are_too_short_are_named() {
     assert_eq!(told(0.08), "8 blocks can find 8.0 % or more");
     let short = "runs are too short or differ too much, 8 blocks would find only 588.4 %: make them a second or longer";
     assert_eq!(told(5.884), short);
-}
-
-#[test]
-fn as_markdown() {
-    let recorded = recorded(8);
-    let text = markdown(&Report::new(&recorded).unwrap());
-    assert!(text.contains("| variant | median | mean | CV | least | most | change | at | p | least effect | verdict |\n|---|---:|---:|---:|---:|---:|---|---|---:|---:|---|\n| mainline |"));
-    let bars = |l: &str| l.matches('|').count();
-    let (verdicts, medians) = text.split_once("**Also measured").unwrap();
-    for (table, columns) in [(verdicts, 11), (medians, 4)] {
-        let mut rows = table.lines().filter(|l| l.starts_with('|'));
-        assert!(rows.all(|l| bars(l) == columns + 1), "{text}");
-    }
-    assert!(
-        text.contains("| worse |") && text.contains("\nWarning: frequencies"),
-        "{text}"
-    );
 }
 
 #[test]
@@ -302,21 +277,14 @@ fn control_characters_are_shown_as_text() {
         run.seen.modes = raw.to_string();
     }
     let (names, reports) = ([raw.to_string()], [Report::new(&recorded).unwrap()]);
-    let part = Part {
-        name: raw,
-        five: Some(Five::Sum),
-        recorded: &recorded,
-    };
-    let closing = Closing::new(&[part]).unwrap();
+    let closing = Closing::new(&reports, Vec::new());
     let steers = |c: char| c.is_control() && c != '\n';
     let mail = as_mail(std::slice::from_ref(&recorded)).unwrap();
     assert!(!mail.contains(steers), "{mail:?}");
     for shown in [
         text(&reports[0]),
-        markdown(&reports[0]),
         html(&reports[0]),
         html_of_suite(&reports, Some(&closing)),
-        markdown_of_suite(&reports, Some(&closing)),
         compare(&names, &reports).unwrap().text(),
         closing.text(),
     ] {

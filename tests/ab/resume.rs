@@ -156,13 +156,13 @@ fn what_is_done_leaves_the_machine_alone() {
     let folder = tempfile::tempdir().unwrap();
     let task = &tasks(folder.path(), "-n 6 -- true").unwrap()[0];
     let runs = played_runs(&task.header, 1);
-    let lines = scx_roost::ab::share::lines(&Recorded {
+    let lines = crate::played::lines(&Recorded {
         header: task.header.clone(),
         runs,
         failed: Vec::new(),
         asked: None,
     });
-    fs::write(&task.result, lines.unwrap()).unwrap();
+    fs::write(&task.result, lines).unwrap();
     let (mut file, mut recorded) = ResultFile::resume(&task.result, &task.header).unwrap();
     let mut machine = Played::new(1);
     let ended = run(

@@ -6,13 +6,11 @@ use anyhow::Result;
 use clap::Parser;
 use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::child::Failure;
-use scx_roost::ab::pages::Pages;
 use scx_roost::ab::progress::{Among, Shown, outlook, time};
-use scx_roost::ab::result::Recorded;
+use scx_roost::ab::report::html::html_of_suite;
 use scx_roost::ab::run::Progress;
-use scx_roost::ab::share::redacted;
 use scx_roost::ab::stats::plan::Plan;
-use scx_roost::ab::suite_runs::{Outcome, run_all};
+use scx_roost::ab::suite_runs::{Outcome, Whole, run_all};
 use scx_roost::ab::tasks::Task;
 use scx_roost::ab::tune::rounds;
 use std::collections::BTreeMap;
@@ -48,39 +46,22 @@ fn outcome(change: &dyn Fn(&mut Played)) -> (Result<Outcome>, Vec<String>) {
 /// Pages contain what the terminal has shown, also if a workload failed.
 #[test]
 fn pages_have_all_workloads_and_the_table() {
-    let words =
-        "ab --suite placement -n 6 --html h --markdown m --variant mainline --variant roost";
+    let words = "ab --suite placement -n 6 --html h --variant mainline --variant roost";
     let typed = Typed::parse_from(words.split(' '));
     let tasks = typed.args.tasks("roost".into(), BTreeMap::new()).unwrap();
-    let typed = &tasks[0].pages;
-    assert_eq!(
-        [&typed.html, &typed.markdown],
-        ["h", "m"].map(|name| Some(name.into())).each_ref()
-    );
+    assert_eq!(tasks[0].page.0, Some("h".into()));
     let (outcome, ran) =
         outcome(&|m| m.fails = Some((3, || Failure::TimedOut(Duration::from_secs(7)))));
     let outcome = outcome.unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let pages = Pages {
-        html: Some(folder.path().join("h")),
-        markdown: Some(folder.path().join("m")),
-    };
-    let closing = outcome.closing().unwrap();
-    outcome.write(&pages, &closing).unwrap();
-    let page = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
-    for (page, heading) in [(page("h"), "<h1><code>"), (page("m"), "`")] {
-        for (at, workload) in ran.iter().enumerate() {
-            let count = page.matches(&format!("{heading}{workload}: ")).count();
-            assert_eq!(count, usize::from(at != 2), "{workload} in {page}");
-        }
-        assert_eq!(
-            page.matches("The suite: 6 comparisons").count(),
-            1,
-            "{page}"
-        );
-        assert!(page.contains(&format!("  {} failed: ", ran[2])), "{page}");
+    let reports = outcome.reports().unwrap();
+    let html = html_of_suite(&reports, outcome.closing(&reports).as_ref());
+    for (at, workload) in ran.iter().enumerate() {
+        let count = html.matches(&format!("<h1><code>{workload}: ")).count();
+        assert_eq!(count, usize::from(at != 2), "{workload} in {html}");
     }
-    let html = page("h");
+    let title = html.matches("The suite: 6 comparisons").count();
+    assert_eq!(title, 1, "{html}");
+    assert!(html.contains(&format!("  {} failed: ", ran[2])), "{html}");
     assert_eq!(html.matches("</html>").count(), 1);
     // All results come before the first picture, and the mean with them.
     let (top, _) = html.split_once("<figure>").unwrap();
@@ -92,8 +73,7 @@ fn pages_have_all_workloads_and_the_table() {
     }
     assert!(top.contains(" %  6 workloads\n"), "{top}");
     // A suite that was stopped has no table.
-    outcome.write(&pages, &None).unwrap();
-    assert!(!page("m").contains("The suite"));
+    assert!(!html_of_suite(&reports, None).contains("The suite"));
 }
 
 #[test]
@@ -108,7 +88,8 @@ fn a_suite_goes_on_behind_a_command_that_fails() {
         let (outcome, ran) = outcome(&|m| m.fails = Some((3, failure)));
         let outcome = outcome.unwrap();
         assert_eq!(ran.len(), 7);
-        let closing = outcome.closing().unwrap();
+        let reports = outcome.reports().unwrap();
+        let closing = outcome.closing(&reports);
         let text = closing.as_ref().unwrap().text();
         assert!(text.contains("The suite: 6 comparisons"), "{text}");
         assert!(
@@ -116,10 +97,14 @@ fn a_suite_goes_on_behind_a_command_that_fails() {
             "{text}"
         );
         assert!(text.contains(&fails), "{fails} in {text}");
-        let json = serde_json::to_value(outcome.whole(&closing).unwrap()).unwrap();
+        let whole = Whole {
+            workloads: &reports,
+            suite: &closing,
+        };
+        let json = serde_json::to_value(whole).unwrap();
         let workloads = json["workloads"].as_array().unwrap();
         assert_eq!(workloads.len(), 6);
-        assert_eq!(workloads[2]["workload"], "fork-wait");
+        assert_eq!(workloads[2]["plan"]["workload"], "fork-wait");
         assert_eq!(workloads[2]["blocks"], 6);
         assert_eq!(json["suite"]["rows"].as_array().unwrap().len(), 6);
         assert_eq!(json["suite"]["failed"][0]["workload"], "messages");
@@ -136,7 +121,7 @@ fn it_ends_when_it_is_stopped_or_the_machine_is_not_as_it_was() {
     let (stopped, ran) = outcome(&|m| m.fails = Some((3, || Failure::Stopped)));
     let stopped = stopped.unwrap();
     assert_eq!((ran.len(), stopped.stopped), (3, true));
-    assert!(stopped.closing().unwrap().is_none());
+    assert!(stopped.closing(&[]).is_none());
     assert_eq!(stopped.end("stopped").unwrap_err().to_string(), "stopped");
     let stuck = outcome(&|m| {
         m.stuck = true;
@@ -273,16 +258,7 @@ fn the_time_that_is_left_is_of_runs_that_were_made_here() {
 }
 
 #[test]
-fn a_workload_keeps_its_name_when_it_is_given_away() {
-    for (name, kept) in [("pairs", true), ("x265", true), ("my secret", false)] {
-        let mut header = header(&["mainline", "roost"], Plan::Fixed(6));
-        header.workload = Some(name.to_string());
-        let shared = redacted(&Recorded::new(header)).unwrap();
-        assert_eq!(shared.header.workload.is_some(), kept, "{name}");
-    }
-    assert!(
-        tasks()
-            .iter()
-            .all(|t| t.header.workload == t.item.as_ref().map(|i| i.name.clone()))
-    );
+fn a_result_has_the_name_of_its_workload() {
+    let named = |t: &Task| t.header.workload == t.item.as_ref().map(|i| i.name.clone());
+    assert!(tasks().iter().all(named));
 }

@@ -67,6 +67,13 @@ ab_restored "the command alone"
 ab --scope workload --variant mainline --variant eevdf -n 6 -- true
 check "the kernel's own scheduler schedules the whole machine" ab_says 'eevdf schedules the whole machine'
 
+counted() { grep -c "\"json:/cpus\":$1" $AB_RESULT; }
+ab_anew
+check "a variant keeps the command to CPUs" ab --variant eevdf --variant eevdf@cpus=0-1 --variant roost@cpus=3 -n 1 --warmups 0 \
+	--metric json:/cpus -- sh -c 'echo "{\"cpus\": $(nproc)}"'
+check "all of them, two and one" [ "$(counted 4) $(counted 2) $(counted 1)" = "1 1 1" ]
+ab_restored "restricted to CPUs"
+
 start_roost
 ab --variant mainline --variant eevdf -n 6 -- true
 check "a foreign scheduler is not taken off" ab_says "is attached, and no service"

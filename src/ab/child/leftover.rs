@@ -4,10 +4,10 @@
 
 use crate::ab::cgroup::Cgroup;
 use anyhow::{Context, Result};
+use rustix::process::{getpid, set_child_subreaper};
 use std::cell::Cell;
 use std::fmt;
 use std::fs;
-use std::io::Error;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -42,11 +42,8 @@ impl fmt::Display for Leftover {
 
 /// Makes us the parent of all orphaned descendants from now on.
 pub fn become_subreaper() -> Result<()> {
-    // SAFETY: plain numbers.
-    if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } < 0 {
-        return Err(Error::last_os_error()).context("cannot watch what the command leaves behind");
-    }
-    Ok(())
+    let set = set_child_subreaper(Some(getpid()));
+    set.context("cannot watch what the command leaves behind")
 }
 
 /// Our children before the command is started. These helpers stay.
@@ -93,18 +90,14 @@ impl<'a> Household<'a> {
         self.last_ended.get()
     }
 
-    /// Kills `commands`, which are not reaped yet, and all their descendants. Fails with the first
-    /// that does not end although it was killed.
-    pub fn end(&self, commands: &[i32]) -> Result<(), i32> {
-        for command in commands {
-            // SAFETY: plain numbers. The group is the command's own, and its leader is not reaped
-            // yet.
-            unsafe { libc::kill(-command, libc::SIGKILL) };
-        }
-        let stuck = commands.iter().filter(|c| !reaped_within(**c, END_TIME));
-        let stuck: Vec<i32> = stuck.copied().collect();
+    /// Kills the command, which is not reaped yet, and all its descendants. False: it does not end
+    /// although it was killed.
+    pub fn end(&self, command: i32) -> bool {
+        // SAFETY: plain numbers. The group is the command's own, and its leader is not reaped yet.
+        unsafe { libc::kill(-command, libc::SIGKILL) };
+        let ended = reaped_within(command, END_TIME);
         self.end_all();
-        stuck.first().map_or(Ok(()), |first| Err(*first))
+        ended
     }
 
     fn end_all(&self) {

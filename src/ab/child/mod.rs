@@ -20,16 +20,17 @@ use super::metric::Measured;
 use crate::util::affinity::Affinity;
 use crate::util::user::User;
 use anyhow::{Context, Result, anyhow, bail};
-use apart::Side;
 use halt::Watch;
 use leftover::Household;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use output::Output;
-use perf::{Counted, Counts};
+use perf::Counted;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Error;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
@@ -83,13 +84,11 @@ pub enum Failure {
     Failed(ExitStatus, String),
     TimedOut(Duration),
     LeftBehind(Vec<Leftover>),
-    /// A thread of this name left the CPUs of its variant or copy.
+    /// A thread of this name left the CPUs of its variant.
     Strayed {
         name: String,
         cpus: String,
     },
-    /// Of two copies at once this one failed.
-    OfCopy(usize, Box<Failure>),
     /// It succeeded, but a requested number is missing.
     NoValue(anyhow::Error),
     /// This process was stopped, and noticed the end too late.
@@ -121,7 +120,7 @@ impl std::fmt::Display for Failure {
             }
             Failure::Strayed { name, cpus } => write!(
                 f,
-                "{name} is restricted to CPUs {cpus} and may run on others: it has chosen its own CPUs (taskset, numactl, OpenMP), so neither @cpus nor --concurrent can"
+                "{name} is restricted to CPUs {cpus} and may run on others: it has chosen its own CPUs (taskset, numactl, OpenMP), so @cpus cannot"
             ),
             Failure::Failed(status, words) => write!(f, "the command failed ({status}){words}"),
             Failure::TimedOut(after) => write!(
@@ -137,7 +136,6 @@ impl std::fmt::Display for Failure {
                     each.join(", ")
                 )
             }
-            Failure::OfCopy(_, failure) => failure.fmt(f),
             Failure::Stopped => write!(f, "stopped"),
             Failure::NoValue(e) | Failure::Unwatched(e) | Failure::Other(e) => write!(f, "{e:#}"),
         }
@@ -145,195 +143,129 @@ impl std::fmt::Display for Failure {
 }
 
 /// Runs the command once, in `cgroup`, which has no processes afterwards. Call `become_subreaper`
-/// first. `stopped` is called regularly. `started` gets the process group.
-#[cfg(feature = "internals")]
+/// first. `helper`: the pid of a child of ours that stays. It may change at any time. `stopped` is
+/// called regularly. `started` gets the process group.
 pub fn run(
     workload: &Workload,
-    cgroup: Option<&Cgroup>,
-    stopped: &dyn Fn() -> bool,
-    started: &mut dyn FnMut(i32),
-) -> Result<Sample, Failure> {
-    let alone = std::slice::from_ref(workload);
-    let one = run_at_once(alone, cgroup, &|| None, stopped, started)?;
-    Ok(one.into_iter().next().context("one was run")?)
-}
-
-/// As `run`, for several commands at once. If one fails, all are killed. Energy is only measured if
-/// there is one. `helper`: the pid of a child of ours that stays. It may change at any time.
-pub fn run_at_once(
-    workloads: &[Workload],
     cgroup: Option<&Cgroup>,
     helper: &dyn Fn() -> Option<u32>,
     stopped: &dyn Fn() -> bool,
     started: &mut dyn FnMut(i32),
-) -> Result<Vec<Sample>, Failure> {
-    let mut energy = match workloads {
-        [alone] => Energy::new(&alone.powercap),
-        _ => None,
-    };
+) -> Result<Sample, Failure> {
+    let mut energy = Energy::new(&workload.powercap);
     let household = Household::now(cgroup, helper);
-    let mut watch = Watch::begin();
-    let mut copies = Vec::new();
-    let sides = sides(workloads, cgroup)?;
-    let ended = start_all(workloads, cgroup, &sides, &mut copies, started).and_then(|()| {
-        wait(
-            &mut copies,
-            workloads,
-            &sides,
-            stopped,
-            &mut energy,
-            &mut watch,
-        )
-    });
-    if let Err(failure) = ended {
-        return Err(ended_all(&household, &copies, failure));
-    }
+    let mut running = Running::start(workload, cgroup)?;
+    started(running.pid);
+    let (pid, ended) = (
+        running.pid,
+        running.wait(workload, cgroup, stopped, &mut energy),
+    );
+    let ended = ended.map_err(|failure| match household.end(pid) {
+        true => failure,
+        false => anyhow!("{failure}; process {pid} was killed and does not exit").into(),
+    })?;
     let left = household.left_behind(GRACE);
     if !left.is_empty() {
         return Err(Failure::LeftBehind(left));
     }
     // Work of processes that ended just after the command is a part of the run.
-    if let ([alone], Some(behind)) = (&mut copies[..], household.last_ended()) {
-        alone.goes_on_until(behind);
-    }
-    let counts = counts(&mut copies);
-    let mut samples = Vec::new();
-    let all = copies.len();
-    for (at, (copy, counts)) in copies.into_iter().zip(counts).enumerate() {
-        samples.push(copy.sample(counts).map_err(|e| of_copy(at, all, e))?);
-    }
-    if let ([sample], Some(mut energy)) = (&mut samples[..], energy) {
+    let end = household
+        .last_ended()
+        .map_or(ended.at, |at| at.max(ended.at));
+    let mut sample = running.sample(&ended, end)?;
+    if let Some(mut energy) = energy {
         sample.values.insert(Measured::Energy, energy.poll());
     }
-    Ok(samples)
-}
-
-fn of_copy(at: usize, all: usize, failure: Failure) -> Failure {
-    match all {
-        1 => failure,
-        _ => Failure::OfCopy(at, Box::new(failure)),
-    }
+    Ok(sample)
 }
 
 /// A command that was started.
-struct Copy {
+struct Running {
     pid: i32,
     begin: Instant,
+    watch: Watch,
     output: Output,
     errors: Output,
-    /// Events of this copy and of those that were started after it.
     counted: Counted,
-    ended: Option<Ended>,
 }
 
 struct Ended {
-    wall: Duration,
+    at: Instant,
     status: ExitStatus,
     usage: libc::rusage,
 }
 
-impl Copy {
-    fn start(workload: &Workload, cgroup: Option<&Cgroup>) -> Result<Copy, Failure> {
+impl Running {
+    fn start(workload: &Workload, cgroup: Option<&Cgroup>) -> Result<Running, Failure> {
+        let watch = Watch::begin();
         let (output, errors) = (Output::new(c"output")?, Output::new(c"errors")?);
         let counted = Counted::of_children(&workload.events);
         let begin = Instant::now();
-        Ok(Copy {
+        Ok(Running {
             pid: start(workload, cgroup, &output, &errors)?,
             begin,
+            watch,
             output,
             errors,
             counted,
-            ended: None,
         })
     }
 
-    fn reap(&mut self) -> Result<&Ended> {
-        let wall = self.begin.elapsed();
-        let (status, usage) = reap(self.pid)?;
-        Ok(self.ended.insert(Ended {
-            wall,
-            status,
-            usage,
-        }))
-    }
-
-    fn goes_on_until(&mut self, end: Instant) {
-        if let Some(ended) = &mut self.ended {
-            ended.wall = ended.wall.max(end - self.begin);
+    /// Waits until it has ended, and reaps it. Fails on the timeout, when the user stops it, if a
+    /// thread left its CPUs, and if this process was stopped.
+    fn wait(
+        &mut self,
+        workload: &Workload,
+        cgroup: Option<&Cgroup>,
+        stopped: &dyn Fn() -> bool,
+        energy: &mut Option<Energy>,
+    ) -> Result<Ended, Failure> {
+        let pid = Pid::from_raw(self.pid).context("no command is started")?;
+        let door = pidfd_open(pid, PidfdFlags::empty()).context("cannot watch the command")?;
+        let mut nap = FIRST_LOOK;
+        loop {
+            let left = workload.timeout.saturating_sub(self.begin.elapsed());
+            let ended = ends_within(&door, left.min(nap))?;
+            let at = Instant::now();
+            match self.watch.look() {
+                // systemd sends SIGCONT after SIGTERM.
+                Err(_) if stopped() => return Err(Failure::Stopped),
+                looked => looked.map_err(Failure::Unwatched)?,
+            }
+            if ended {
+                let (status, usage) = reap(self.pid)?;
+                return Ok(Ended { at, status, usage });
+            }
+            cgroup.map_or(Ok(()), |cgroup| apart::check(cgroup, &workload.cpus))?;
+            self.output.forget()?;
+            self.errors.forget()?;
+            if let Some(energy) = energy {
+                energy.poll();
+            }
+            if stopped() {
+                return Err(Failure::Stopped);
+            }
+            if self.begin.elapsed() >= workload.timeout {
+                return Err(Failure::TimedOut(workload.timeout));
+            }
+            nap = LOOK;
         }
     }
 
-    /// The failure of a command that ended.
-    fn failure(&self) -> Result<Failure> {
-        let ended = self.ended.as_ref().context("it has ended")?;
-        let words = last_words(&self.errors, &self.output);
-        Ok(Failure::Failed(ended.status, words))
-    }
-
-    fn sample(self, counts: Counts) -> Result<Sample, Failure> {
-        let ended = self.ended.as_ref().context("it has ended")?;
+    /// `end`: of all that it started.
+    fn sample(mut self, ended: &Ended, end: Instant) -> Result<Sample, Failure> {
         if !ended.status.success() {
-            return Err(self.failure()?);
+            let words = last_words(&self.errors, &self.output);
+            return Err(Failure::Failed(ended.status, words));
         }
         let mut values = of_usage(&ended.usage);
-        values.insert(Measured::Wall, ended.wall.as_secs_f64());
-        values.extend(counts);
+        values.insert(Measured::Wall, (end - self.begin).as_secs_f64());
+        values.extend(self.counted.counts());
         Ok(Sample {
             values,
             output: self.output.tail()?,
             errors: self.errors.tail()?,
         })
-    }
-}
-
-/// Cgroup and CPUs of each copy that is restricted to some. Empty: there is no cgroup.
-fn sides(workloads: &[Workload], cgroup: Option<&Cgroup>) -> Result<Vec<Option<Side>>> {
-    let each = workloads.iter().enumerate();
-    match cgroup {
-        None => Ok(Vec::new()),
-        Some(cgroup) => each.map(|(at, w)| Side::new(cgroup, at, &w.cpus)).collect(),
-    }
-}
-
-fn start_all(
-    workloads: &[Workload],
-    cgroup: Option<&Cgroup>,
-    sides: &[Option<Side>],
-    copies: &mut Vec<Copy>,
-    started: &mut dyn FnMut(i32),
-) -> Result<(), Failure> {
-    for (at, workload) in workloads.iter().enumerate() {
-        let own = sides.get(at).and_then(|side| Some(&side.as_ref()?.cgroup));
-        let copy = Copy::start(workload, own.or(cgroup))?;
-        started(copy.pid);
-        copies.push(copy);
-    }
-    Ok(())
-}
-
-/// Events of each copy. The counters of a copy also count the copies started later, since all are
-/// children of this thread.
-fn counts(copies: &mut [Copy]) -> Vec<Counts> {
-    let all: Vec<Counts> = copies.iter_mut().map(|c| c.counted.counts()).collect();
-    let behind = all.iter().skip(1).map(Some).chain([None]);
-    let own = |(all, behind): (&Counts, Option<&Counts>)| {
-        let later = |event: &Measured| behind.and_then(|counts| counts.get(event).copied());
-        let less = |(event, count): (&Measured, &f64)| {
-            let own = count - later(event).unwrap_or(0.0);
-            (*event, own.max(0.0))
-        };
-        all.iter().map(less).collect()
-    };
-    all.iter().zip(behind).map(own).collect()
-}
-
-/// Kills all copies. Returns `failure`, or that a process does not end.
-fn ended_all(household: &Household, copies: &[Copy], failure: Failure) -> Failure {
-    let living = copies.iter().filter(|c| c.ended.is_none());
-    let living: Vec<i32> = living.map(|copy| copy.pid).collect();
-    match household.end(&living) {
-        Ok(()) => failure,
-        Err(pid) => anyhow!("{failure}; process {pid} was killed and does not exit").into(),
     }
 }
 
@@ -371,86 +303,16 @@ fn start(
     Ok(child.id() as i32)
 }
 
-/// Waits until all copies have ended. Fails if one failed while others ran, or a thread left its
-/// side. Also fails on the timeout, when the user stops it, and if this process was stopped.
-fn wait(
-    copies: &mut [Copy],
-    workloads: &[Workload],
-    sides: &[Option<Side>],
-    stopped: &dyn Fn() -> bool,
-    energy: &mut Option<Energy>,
-    watch: &mut Watch,
-) -> Result<(), Failure> {
-    let doors = copies.iter().map(|c| pidfd(c.pid));
-    let doors = doors.collect::<Result<Vec<_>>>()?;
-    let timeout = workloads.iter().map(|w| w.timeout).min();
-    let timeout = timeout.context("a command is expected")?;
-    let begin = copies[0].begin;
-    let naps = [FIRST_LOOK].into_iter().chain(std::iter::repeat(LOOK));
-    for nap in naps {
-        let left = timeout.saturating_sub(begin.elapsed());
-        let living: Vec<usize> = (0..copies.len())
-            .filter(|at| copies[*at].ended.is_none())
-            .collect();
-        for at in wait_for_ends(&doors, &living, left.min(nap))? {
-            let failed = !copies[at].reap()?.status.success();
-            if failed && copies.iter().any(|c| c.ended.is_none()) {
-                return Err(Failure::OfCopy(at, Box::new(copies[at].failure()?)));
-            }
-        }
-        match watch.look() {
-            // systemd sends SIGCONT after SIGTERM.
-            Err(_) if stopped() => return Err(Failure::Stopped),
-            looked => looked.map_err(Failure::Unwatched)?,
-        }
-        if copies.iter().all(|c| c.ended.is_some()) {
-            return Ok(());
-        }
-        for (at, side) in sides.iter().enumerate() {
-            side.as_ref()
-                .map_or(Ok(()), Side::check)
-                .map_err(|e| of_copy(at, copies.len(), e))?;
-        }
-        for copy in copies.iter() {
-            copy.output.forget()?;
-            copy.errors.forget()?;
-        }
-        if let Some(energy) = energy {
-            energy.poll();
-        }
-        if stopped() {
-            return Err(Failure::Stopped);
-        }
-        if begin.elapsed() >= timeout {
-            return Err(Failure::TimedOut(timeout));
-        }
-    }
-    unreachable!("there is always another look")
-}
-
-fn pidfd(pid: i32) -> Result<OwnedFd> {
-    let pid = Pid::from_raw(pid).context("no command is started")?;
-    pidfd_open(pid, PidfdFlags::empty()).context("cannot watch the command")
-}
-
-/// Waits until one of `living` ends, at most for `within`. Returns those that ended.
-fn wait_for_ends(doors: &[OwnedFd], living: &[usize], within: Duration) -> Result<Vec<usize>> {
-    let poll = |at: &usize| libc::pollfd {
-        fd: doors[*at].as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    let mut polled: Vec<libc::pollfd> = living.iter().map(poll).collect();
+/// Whether it ends within this time. Waits no longer.
+fn ends_within(door: &OwnedFd, time: Duration) -> Result<bool> {
+    let mut polled = [PollFd::new(door.as_fd(), PollFlags::POLLIN)];
     // Rounded up, since a wait of less than a millisecond would not wait.
-    let ms = within.as_micros().div_ceil(1000) as i32;
-    // SAFETY: descriptors that are alive, and their number.
-    let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, ms) };
-    if ready < 0 && Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
-        return Err(Error::last_os_error()).context("cannot wait for the command");
+    let ms = u16::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u16::MAX);
+    match poll(&mut polled, PollTimeout::from(ms)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::EINTR) => Ok(false),
+        Err(e) => Err(e).context("cannot wait for the command"),
     }
-    let both = living.iter().zip(&polled);
-    let ended = both.filter(|(_, p)| ready > 0 && p.revents != 0);
-    Ok(ended.map(|(at, _)| *at).collect())
 }
 
 fn reap(pid: i32) -> Result<(ExitStatus, libc::rusage)> {

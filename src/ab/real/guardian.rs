@@ -27,9 +27,8 @@ pub enum Word {
     Owns(Ground),
     /// Attach this scheduler again at the end.
     Restores(PreviousScheduler),
-    /// A command or a copy runs in this process group.
+    /// A command runs in this process group.
     Runs(i32),
-    /// All copies have ended.
     Ended,
     /// A scheduler of ours runs in this process group.
     Schedules(i32),
@@ -147,7 +146,7 @@ fn spawn(program: &Path, alone: &File) -> Result<Child> {
 struct Heard {
     ground: Option<Ground>,
     previous: Option<PreviousScheduler>,
-    commands: Vec<i32>,
+    command: Option<i32>,
     scheduler: Option<i32>,
 }
 
@@ -177,8 +176,8 @@ impl Heard {
         match word {
             Word::Owns(ground) => self.ground = Some(ground),
             Word::Restores(previous) => self.previous = Some(previous),
-            Word::Runs(group) => self.commands.push(group),
-            Word::Ended => self.commands.clear(),
+            Word::Runs(group) => self.command = Some(group),
+            Word::Ended => self.command = None,
             Word::Schedules(group) => self.scheduler = Some(group),
             Word::ScheduledOut => self.scheduler = None,
             Word::Dismissed => (),
@@ -189,14 +188,14 @@ impl Heard {
     fn words(&self) -> impl Iterator<Item = Word> {
         let ground = self.ground.clone().map(Word::Owns);
         let previous = self.previous.clone().map(Word::Restores);
-        let commands = self.commands.iter().copied().map(Word::Runs);
+        let command = self.command.map(Word::Runs);
         let scheduler = self.scheduler.map(Word::Schedules);
         let ours = ground.into_iter().chain(previous);
-        ours.chain(commands).chain(scheduler)
+        ours.chain(command).chain(scheduler)
     }
 
     fn restore(self) -> Result<()> {
-        for group in self.commands.into_iter().chain(self.scheduler) {
+        for group in self.command.into_iter().chain(self.scheduler) {
             // SAFETY: plain numbers.
             unsafe { libc::kill(-group, libc::SIGKILL) };
         }

@@ -31,7 +31,7 @@ use counts::Counts;
 use ground::Ground;
 use guardian::{Guardian, Word};
 use previous::PreviousScheduler;
-use scheduler::{ARMS, Attached, END_TIME, Epoch, Scheduler};
+use scheduler::{Attached, END_TIME, Epoch, Scheduler};
 use service::Call;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -70,8 +70,6 @@ pub struct Real<'a> {
     hooks: Hooks,
     /// True from the begin of --setup until --cleanup.
     set_up: bool,
-    /// The CPUs of two copies at once.
-    sides: Option<[Vec<u16>; 2]>,
     /// The CPUs to which a variant keeps the command, by name.
     cpus: BTreeMap<String, Vec<u16>>,
     alone: Option<File>,
@@ -92,7 +90,6 @@ impl<'a> Real<'a> {
             asked: Vec::new(),
             hooks: Hooks::default(),
             set_up: false,
-            sides: None,
             cpus: BTreeMap::new(),
             alone: None,
             ground: None,
@@ -100,11 +97,6 @@ impl<'a> Real<'a> {
             previous: None,
             guardian: None,
         }
-    }
-
-    /// Two copies run at once, each on its side.
-    pub fn beside(self, sides: Option<[Vec<u16>; 2]>) -> Real<'a> {
-        Real { sides, ..self }
     }
 
     /// Metrics that were asked for. `begin` fails if one of them cannot be measured.
@@ -133,8 +125,7 @@ impl<'a> Real<'a> {
             "only root can load schedulers: run this as root or with sudo"
         );
         needs::schedulers(variants)?;
-        let copies = self.sides.as_ref().map_or(1, |sides| sides.len());
-        needs::metrics(&self.asked, &self.workload.powercap, copies)
+        needs::metrics(&self.asked, &self.workload.powercap)
     }
 
     /// Whatever `restore` must undo is recorded before it is done.
@@ -216,34 +207,20 @@ impl<'a> Real<'a> {
 
     /// Determines the CPUs of variants that restrict the command. Fails if it cannot be kept there.
     fn place(&mut self, variants: &[Variant]) -> Result<()> {
-        let placed: Vec<&Variant> = variants.iter().filter(|v| v.cpus != Cpus::All).collect();
-        let mut all: Vec<Vec<u16>> = self.sides.iter().flatten().cloned().collect();
-        if !placed.is_empty() {
+        for variant in variants.iter().filter(|v| v.cpus != Cpus::All) {
             let machine = Topology::read(&self.means.host.sys)?;
-            for variant in placed {
-                let cpus = variant.cpus.on(&machine);
-                let cpus = cpus.with_context(|| format!("variant {}", variant.name))?;
-                if cpus.len() == machine.cpus.len() {
-                    (self.means.warn)(&format!(
-                        "{} restricts the command to all CPUs, which is no restriction",
-                        variant.name
-                    ));
-                }
-                all.push(cpus.clone());
-                self.cpus.insert(variant.name.clone(), cpus);
+            let cpus = variant.cpus.on(&machine);
+            let cpus = cpus.with_context(|| format!("variant {}", variant.name))?;
+            if cpus.len() == machine.cpus.len() {
+                (self.means.warn)(&format!(
+                    "{} restricts the command to all CPUs, which is no restriction",
+                    variant.name
+                ));
             }
+            cpus::check(&cpus)?;
+            self.cpus.insert(variant.name.clone(), cpus);
         }
-        all.iter().try_for_each(|cpus| cpus::check(cpus))
-    }
-
-    /// The command to run, on an arm if given.
-    fn copy(&self, arm: Option<&str>, cpus: &[u16]) -> Workload {
-        let mut copy = self.workload.clone();
-        copy.cpus = cpus.to_vec();
-        if let (Some(scheduler), Some(arm)) = (&self.scheduler, arm) {
-            scheduler.puts_on(arm, &self.means.program, &mut copy);
-        }
-        copy
+        Ok(())
     }
 
     /// Runs the command of this option, as the command's user. `heeds`: the user's stop ends it.
@@ -256,7 +233,7 @@ impl<'a> Real<'a> {
             cpus: Vec::new(),
             ..self.workload.clone()
         };
-        match self.samples(&[hook], heeds) {
+        match self.sample(&hook, heeds) {
             Ok(_) => Ok(()),
             Err(Failure::Stopped) => Err(Failure::Stopped),
             Err(failure) => Err(anyhow!("{option} '{command}': {failure}").into()),
@@ -300,8 +277,8 @@ impl<'a> Real<'a> {
         }
     }
 
-    /// One run of each at once. `heeds`: the user's stop ends them.
-    fn samples(&mut self, copies: &[Workload], heeds: bool) -> Result<Vec<Sample>, Failure> {
+    /// `heeds`: the user's stop ends it.
+    fn sample(&mut self, workload: &Workload, heeds: bool) -> Result<Sample, Failure> {
         let cgroup = self.ground.as_ref().and_then(|g| g.cgroup.as_ref());
         let cgroup = cgroup.map(|c| c.child(CGROUP)).transpose()?;
         // The guardian gets messages about runs, and is checked while they last.
@@ -316,54 +293,50 @@ impl<'a> Real<'a> {
             guardian.iter_mut().for_each(|g| g.tell(Word::Runs(group)));
         };
         let helper = || guardian.borrow().as_ref().map(Guardian::pid);
-        let samples = child::run_at_once(copies, cgroup.as_ref(), &helper, &stopped, &mut started);
+        let sample = child::run(workload, cgroup.as_ref(), &helper, &stopped, &mut started);
         if let Some(guardian) = &mut self.guardian {
             guardian.tell(Word::Ended);
         }
         cgroup.iter().for_each(Cgroup::remove);
-        samples
+        sample
     }
 
-    /// Runs and measures the copies. `arms`: the arm whose counters belong to each copy; None: all.
-    fn measured(
-        &mut self,
-        copies: &[Workload],
-        arms: &[Option<&str>],
-    ) -> Result<Vec<Taken>, Failure> {
+    /// Runs the command and measures. `arm`: the one that it is on, whose counters are its own;
+    /// None: that of all tasks.
+    fn measured(&mut self, arm: Option<&str>) -> Result<Taken, Failure> {
+        let mut command = self.workload.clone();
+        if let (Some(scheduler), Some(arm)) = (&self.scheduler, arm) {
+            scheduler.puts_on(arm, &self.means.program, &mut command);
+        }
         let epoch = self.attached().epoch();
-        let before = self.counts(arms)?;
+        let before = self.counts(arm)?;
         let conditions = Conditions::before(&self.means.host);
-        let samples = self.samples(copies, true);
-        let own_s = samples.iter().flatten().map(Sample::cpu_s).sum();
+        let sample = self.sample(&command, true);
+        let own_s = sample.as_ref().map_or(0.0, Sample::cpu_s);
         let seen = conditions.after(&self.means.host, own_s);
         // Check the scheduler first: the command may have failed because the scheduler did.
-        if !matches!(samples, Err(Failure::Stopped)) {
+        if !matches!(sample, Err(Failure::Stopped)) {
             self.check()
                 .and_then(|()| same(&epoch, &self.attached().epoch()))
                 .context("while the command ran")?;
         }
-        let mut all: Vec<Taken> = samples?
-            .into_iter()
-            .map(|sample| Taken {
-                sample,
-                seen: seen.clone(),
-                ..Taken::default()
-            })
-            .collect();
-        let after = self.counts(arms)?;
-        for ((taken, before), after) in all.iter_mut().zip(before).zip(after) {
-            let wakeups = after.since(&before);
-            taken.sample.values.extend(wakeups.quantiles());
-            taken.counters = wakeups.counters();
+        let mut taken = Taken {
+            sample: sample?,
+            counters: BTreeMap::new(),
+            seen,
+        };
+        if let Some((before, after)) = before.zip(self.counts(arm)?) {
+            let grown = after.since(&before);
+            taken.sample.values.extend(grown.quantiles());
+            taken.counters = grown.counters();
         }
-        Ok(all)
+        Ok(taken)
     }
 
-    /// The counters for each arm. Empty if the scheduler is not scx_roost.
-    fn counts(&self, arms: &[Option<&str>]) -> Result<Vec<Counts>> {
+    /// The counters of an arm. None: the scheduler is not scx_roost.
+    fn counts(&self, arm: Option<&str>) -> Result<Option<Counts>> {
         let stats = self.scheduler.as_ref().and_then(Scheduler::stats);
-        let counts = stats.map(|path| arms.iter().map(|arm| Counts::ask(&path, *arm)).collect());
-        counts.unwrap_or(Ok(Vec::new()))
+        stats.map(|path| Counts::ask(&path, arm)).transpose()
     }
 }
 
@@ -424,29 +397,7 @@ impl Machine for Real<'_> {
 
     fn run(&mut self) -> Result<Taken, Failure> {
         self.prepare_run()?;
-        let arm = self.scheduler.as_ref().and_then(Scheduler::own_arm);
-        let copy = self.copy(arm, &self.workload.cpus);
-        let taken = self.measured(&[copy], &[arm])?;
-        Ok(taken.into_iter().next().context("one was run")?)
-    }
-
-    fn run_beside(&mut self, [one, other]: [&Variant; 2]) -> Result<[Taken; 2], Failure> {
-        self.switch(one)?;
-        let scheduler = self.scheduler.as_mut();
-        let scheduler = scheduler.context("copies at once are under a scheduler of ours")?;
-        scheduler.put_beside(other)?;
-        sleep(SETTLE);
-        self.prepare_run()?;
-        let sides = self.sides.clone().context("there are sides")?;
-        let arms = ARMS.map(Some);
-        let copies: Vec<Workload> = arms
-            .iter()
-            .zip(&sides)
-            .map(|(arm, side)| self.copy(*arm, side))
-            .collect();
-        let taken = self.measured(&copies, &arms)?;
-        let both: [Taken; 2] = taken.try_into().map_err(|_| anyhow!("two were run"))?;
-        Ok(both)
+        self.measured(self.scheduler.as_ref().and_then(Scheduler::own_arm))
     }
 
     fn restore(&mut self) -> Result<()> {

@@ -104,8 +104,8 @@ impl Attached<'_> {
     }
 }
 
-/// The arm of the command, if it has one, and the arm of the second copy.
-pub const ARMS: [&str; 2] = ["ab", "ab-beside"];
+/// The arm of the command, if it has one.
+const ARM: &str = "ab";
 
 /// When dropped, it is killed with all that it started.
 pub struct Scheduler {
@@ -117,8 +117,6 @@ pub struct Scheduler {
     others: Option<Variant>,
     /// The name in sched_ext/root/ops.
     name: Option<String>,
-    /// The arm of the second copy exists.
-    beside: bool,
     /// It was already ended.
     over: bool,
 }
@@ -153,7 +151,6 @@ impl Scheduler {
             ours: matches!(variant.kind, Kind::Roost(_)),
             others: others.cloned(),
             name: None,
-            beside: false,
             over: false,
         };
         started(scheduler.group());
@@ -185,7 +182,7 @@ impl Scheduler {
         self.name = attached.name();
         if let Some(others) = self.others.clone() {
             self.set(DEFAULT_ARM, &others)?;
-            ask(&self.ctl(), &arm::made(ARMS[0]))?;
+            ask(&self.ctl(), &arm::made(ARM))?;
         }
         self.become_variant(variant)?;
         Ok(())
@@ -217,16 +214,7 @@ impl Scheduler {
 
     /// The command's arm, whose counters are used; None: it is on the arm of all tasks.
     pub fn own_arm(&self) -> Option<&'static str> {
-        self.others.as_ref().map(|_| ARMS[0])
-    }
-
-    /// Puts the second copy under this variant.
-    pub fn put_beside(&mut self, variant: &Variant) -> Result<()> {
-        if !self.beside {
-            ask(&self.ctl(), &arm::made(ARMS[1]))?;
-            self.beside = true;
-        }
-        self.set(ARMS[1], variant).map(|_| ())
+        self.others.as_ref().map(|_| ARM)
     }
 
     fn ctl(&self) -> PathBuf {

@@ -2,6 +2,7 @@
 //! The same variant in two files: a saved result against a later one. Their runs are not paired, so
 //! all that changed between the two times is in the difference, and there is no verdict.
 
+use super::compare::FileBeside;
 use super::{MetricReport, Report, percent};
 use crate::ab::result::Header;
 use crate::ab::stats::Interval;
@@ -66,12 +67,13 @@ fn of_metric<'a>(
 }
 
 /// A table, with what else differs between the files. Empty if they have nothing in common.
-pub fn text(all: &[Between], names: &[String], plans: &[&Header]) -> String {
-    let Some(first) = names.first().filter(|_| !all.is_empty()) else {
+pub fn text(all: &[Between], files: &[FileBeside], reports: &[Report]) -> String {
+    if all.is_empty() {
         return String::new();
-    };
+    }
     let mut text = format!(
-        "\nSince {first}, {} intervals. Runs are not paired: all that changed meanwhile is in it\n",
+        "\nSince {}, {} intervals. Runs are not paired: all that changed meanwhile is in it\n",
+        files[0].file,
         percent(LEVEL)
     );
     for row in all {
@@ -86,9 +88,9 @@ pub fn text(all: &[Between], names: &[String], plans: &[&Header]) -> String {
             row.variant, row.metric, row.file
         );
     }
-    for (name, plan) in names.iter().zip(plans).skip(1) {
-        for what in unlike(plans[0], plan) {
-            let _ = writeln!(text, "  {name}: {what}");
+    for (file, report) in files.iter().zip(reports).skip(1) {
+        for what in unlike(reports[0].plan, report.plan) {
+            let _ = writeln!(text, "  {}: {what}", file.file);
         }
     }
     text

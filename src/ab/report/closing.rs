@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The result of a suite: the comparisons of all workloads, corrected together, and sums or means
-//! of five runs as the source reports them.
+//! The result of a suite: the comparisons of all workloads, corrected together.
 
-use super::{
-    MetricReport, Report, VariantReport, effect, number, percent, printable, ratio_text,
-    verdict_name,
-};
-use crate::ab::result::Recorded;
+use super::{MetricReport, Report, effect, percent, printable, ratio_text, verdict_name};
 use crate::ab::stats::pairs::Scale;
-use crate::ab::stats::plan::Plan;
 use crate::ab::stats::sample::mean;
-use crate::ab::stats::verdict::{Direction, Judged, Rule, Verdict};
-use crate::ab::suite::Five;
-use anyhow::Result;
+use crate::ab::stats::verdict::{Direction, Judged, Verdict};
 use serde::Serialize;
 use std::fmt::Write;
-
-/// Runs that the source combines.
-const RUNS: usize = 5;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Closing {
@@ -26,7 +15,6 @@ pub struct Closing {
     pub rows: Vec<Row>,
     /// In the order of the variants.
     pub means: Vec<Mean>,
-    pub fives: Vec<Fives>,
     /// They are not in the table.
     pub failed: Vec<Failed>,
 }
@@ -62,48 +50,14 @@ pub struct Mean {
     pub workloads: usize,
 }
 
-/// The first counted runs of each variant, combined as the source does.
-#[derive(Clone, Debug, Serialize)]
-pub struct Fives {
-    pub workload: String,
-    pub metric: String,
-    /// Number of runs, five at most.
-    pub runs: usize,
-    pub mean: bool,
-    /// By variant.
-    pub values: Vec<(String, f64)>,
-}
-
-/// A workload of the suite with its runs.
-pub struct Part<'a> {
-    pub name: &'a str,
-    pub five: Option<Five>,
-    pub recorded: &'a Recorded,
-}
-
 impl Closing {
-    pub fn new(parts: &[Part]) -> Result<Closing> {
-        let mut rows = Vec::new();
-        let (mut logs, mut fives) = (Vec::new(), Vec::new());
-        for part in parts {
-            let report = Report::new(part.recorded)?;
-            logs.extend(report.metrics.first().into_iter().flat_map(logs_of));
-            rows.extend(rows_of(part.name, &report));
-            fives.extend(
-                part.five
-                    .and_then(|five| fives_of(part.name, five, &report)),
-            );
+    pub fn new(reports: &[Report], failed: Vec<Failed>) -> Closing {
+        Closing {
+            alpha: reports.first().map_or(0.0, |r| r.plan.rule.alpha),
+            rows: rows_of(reports),
+            means: means_of(reports),
+            failed,
         }
-        let rule = parts.first().map(|p| p.recorded.header.rule);
-        let rule = rule.unwrap_or(Rule::new(Plan::Fixed(1)));
-        let alpha = rule.alpha;
-        Ok(Closing {
-            alpha,
-            means: means_of(&logs),
-            rows: marked(rows, &rule),
-            fives,
-            failed: Vec::new(),
-        })
     }
 
     pub fn text(&self) -> String {
@@ -116,11 +70,7 @@ impl Closing {
         for failed in &self.failed {
             let _ = writeln!(text, "  {} failed: {}", failed.workload, failed.error);
         }
-        text += &self.means();
-        for fives in &self.fives {
-            text += &fives.text();
-        }
-        text
+        text + &self.means()
     }
 
     pub fn title(&self) -> String {
@@ -186,114 +136,51 @@ impl Row {
     }
 }
 
-fn rows_of(workload: &str, report: &Report) -> Vec<Row> {
+/// Marks the rows that could show no difference, whatever was measured.
+fn rows_of(reports: &[Report]) -> Vec<Row> {
     let mut rows = Vec::new();
-    for metric in &report.metrics {
-        for variant in &metric.variants {
-            rows.extend(variant.judged.as_ref().map(|judged| Row {
-                workload: workload.to_string(),
+    for report in reports {
+        for metric in &report.metrics {
+            rows.extend(metric.judged().map(|(variant, judged)| Row {
+                workload: report.plan.workload.clone().unwrap_or_default(),
                 metric: metric.metric.clone(),
-                variant: variant.variant.clone(),
+                variant: variant.to_string(),
                 unit: metric.unit,
                 judged: judged.clone(),
-                too_few: false,
+                too_few: judged.verdict == Verdict::Inconclusive,
             }));
         }
     }
+    let all = rows.len();
+    let can_tell = reports.first().is_none_or(|report| {
+        let rule = report.plan.rule;
+        rule.plan.can_tell(all.max(rule.suite), rule.alpha)
+    });
+    rows.iter_mut().for_each(|row| row.too_few &= !can_tell);
     rows
 }
 
-/// Logarithms of the ratios of a workload by variant, below 0 where it is better.
-fn logs_of(metric: &MetricReport) -> Vec<(String, f64)> {
-    let turned = match metric.better {
-        Direction::Lower => 1.0,
-        Direction::Higher => -1.0,
-    };
-    let log = |variant: &VariantReport| {
-        let judged = variant.judged.as_ref()?;
-        let known = judged.scale == Scale::Ratio && judged.blocks > 0;
-        known.then(|| (variant.variant.clone(), turned * judged.effect.value.ln()))
-    };
-    metric.variants.iter().filter_map(log).collect()
-}
-
 /// Of variants with two workloads or more.
-fn means_of(logs: &[(String, f64)]) -> Vec<Mean> {
-    let mut variants: Vec<&String> = Vec::new();
-    for (variant, _) in logs {
-        if !variants.contains(&variant) {
-            variants.push(variant);
-        }
-    }
+fn means_of(reports: &[Report]) -> Vec<Mean> {
     let mean_of = |variant: &String| {
-        let own = logs.iter().filter(|(name, _)| name == variant);
-        let logs: Vec<f64> = own.map(|(_, log)| *log).collect();
+        let first = reports.iter().filter_map(|report| report.metrics.first());
+        let logs: Vec<f64> = first.filter_map(|metric| log_of(metric, variant)).collect();
         (logs.len() > 1).then(|| Mean {
             variant: variant.clone(),
             ratio: mean(&logs).exp(),
             workloads: logs.len(),
         })
     };
-    variants.into_iter().filter_map(mean_of).collect()
+    let variants = reports.first().map_or(&[][..], |r| &r.plan.variants[1..]);
+    variants.iter().filter_map(mean_of).collect()
 }
 
-/// Marks the rows that could show no difference, whatever was measured.
-fn marked(mut rows: Vec<Row>, rule: &Rule) -> Vec<Row> {
-    let can_tell = rule.plan.can_tell(rows.len().max(rule.suite), rule.alpha);
-    for row in &mut rows {
-        row.too_few = row.judged.verdict == Verdict::Inconclusive && !can_tell;
-    }
-    rows
-}
-
-/// For the workload's first metric. None: some variant has no run yet.
-fn fives_of(workload: &str, five: Five, report: &Report) -> Option<Fives> {
-    let metric = report.metrics.first()?;
-    let runs = metric
-        .variants
-        .iter()
-        .map(|v| v.runs.len())
-        .min()?
-        .min(RUNS);
-    let mean = five == Five::Mean;
-    let value = |values: &[(usize, f64)]| {
-        let sum: f64 = values[..runs].iter().map(|(_, value)| value).sum();
-        if mean { sum / runs as f64 } else { sum }
-    };
-    (runs > 0).then(|| Fives {
-        workload: workload.to_string(),
-        metric: metric.metric.clone(),
-        runs,
-        mean,
-        values: metric
-            .variants
-            .iter()
-            .map(|v| (v.variant.clone(), value(&v.runs)))
-            .collect(),
+/// Logarithm of the ratio to the first variant, below 0 where it is better.
+fn log_of(metric: &MetricReport, variant: &str) -> Option<f64> {
+    let (_, judged) = metric.judged().find(|(name, _)| *name == variant)?;
+    let log = judged.effect.value.ln();
+    (judged.scale == Scale::Ratio && judged.blocks > 0).then_some(match metric.better {
+        Direction::Lower => log,
+        Direction::Higher => -log,
     })
-}
-
-impl Fives {
-    /// The first variant is 100 %, as in the source.
-    fn text(&self) -> String {
-        let how = if self.mean { "mean" } else { "sum" };
-        let mut text = format!(
-            "\n{}: {how} of the first {} runs, {}\n",
-            self.workload, self.runs, self.metric
-        );
-        let width = width(self.values.iter().map(|(v, _)| v));
-        let base = self.values.first().map_or(0.0, |(_, value)| *value);
-        for (variant, value) in &self.values {
-            let percent = match base == 0.0 {
-                true => "-".to_string(),
-                false => format!("{:.1} %", 100.0 * value / base),
-            };
-            let _ = writeln!(
-                text,
-                "  {variant:width$} {:>12} {percent:>9}",
-                number(*value)
-            );
-        }
-        text
-    }
 }

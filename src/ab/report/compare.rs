@@ -5,8 +5,8 @@
 use super::between::{self, Between, between};
 use super::text::title;
 use super::{
-    MetricReport, Report, direction_text, effect, least_effect, level, printable, summary, taken,
-    verdict,
+    MetricReport, Report, command, direction_text, effect, least_effect, level, printable, summary,
+    taken, verdict,
 };
 use crate::ab::stats::verdict::{Direction, Judged};
 use anyhow::{Result, ensure};
@@ -27,7 +27,7 @@ pub struct Beside<'a> {
     /// What changed since the first file.
     pub between: Vec<Between<'a>>,
     #[serde(skip)]
-    since: String,
+    reports: &'a [Report<'a>],
 }
 
 #[derive(Debug, Serialize)]
@@ -39,10 +39,6 @@ pub struct FileBeside<'a> {
     pub host: &'a BTreeMap<String, String>,
     /// What spoils it.
     pub warnings: &'a [String],
-    #[serde(skip)]
-    summary: String,
-    #[serde(skip)]
-    taken: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,8 +47,6 @@ pub struct MetricBeside<'a> {
     pub unit: &'static str,
     pub better: Direction,
     pub variants: Vec<VariantBeside<'a>>,
-    #[serde(skip)]
-    title: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,11 +69,9 @@ pub fn compare<'a>(names: &'a [String], reports: &'a [Report]) -> Result<Beside<
         );
     }
     let metrics = metrics(names, reports)?;
-    let between = between(names, reports);
-    let plans: Vec<_> = reports.iter().map(|report| report.plan).collect();
     Ok(Beside {
-        since: between::text(&between, names, &plans),
-        between,
+        reports,
+        between: between(names, reports),
         base: &first.plan.variants[0],
         files: names.iter().zip(reports).map(file).collect(),
         metrics: metrics.into_iter().map(|m| beside(m, reports)).collect(),
@@ -116,8 +108,6 @@ fn file<'a>((name, report): (&'a String, &'a Report)) -> FileBeside<'a> {
         blocks: report.blocks,
         host: &report.plan.host,
         warnings: &report.warnings,
-        summary: format!("{}; {}", super::command(report.plan), summary(report)),
-        taken: taken(report.plan),
     }
 }
 
@@ -144,7 +134,6 @@ fn beside<'a>(metric: &'a MetricReport, reports: &'a [Report]) -> MetricBeside<'
         variants: variants
             .filter(|v| v.judged.iter().any(Option::is_some))
             .collect(),
-        title: title(metric),
     }
 }
 
@@ -157,14 +146,20 @@ fn judged<'a>(report: &'a Report, metric: &str, variant: &str) -> Option<&'a Jud
 impl Beside<'_> {
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for file in &self.files {
-            file.tell(&mut text);
+        for (file, report) in self.files.iter().zip(self.reports) {
+            let (command, summary) = (command(report.plan), summary(report));
+            let _ = writeln!(text, "{}: {command}; {summary}", file.file);
+            let _ = writeln!(text, "  {}", taken(report.plan));
+            for warning in file.warnings {
+                let _ = writeln!(text, "  warning: {warning}");
+            }
         }
         if self.files.len() > 1 {
             text += NOT_CORRECTED;
         }
         for metric in &self.metrics {
-            let _ = write!(text, "\n{}, of {}\n", metric.title, self.base);
+            let title = title(metric.metric, metric.unit, metric.better);
+            let _ = write!(text, "\n{title}, of {}\n", self.base);
             for variant in &metric.variants {
                 let _ = writeln!(text, "  {}", variant.variant);
                 for (file, judged) in self.files.iter().zip(&variant.judged) {
@@ -173,17 +168,7 @@ impl Beside<'_> {
                 }
             }
         }
-        printable(&(text + &self.since))
-    }
-}
-
-impl FileBeside<'_> {
-    fn tell(&self, text: &mut String) {
-        let _ = writeln!(text, "{}: {}", self.file, self.summary);
-        let _ = writeln!(text, "  {}", self.taken);
-        for warning in self.warnings {
-            let _ = writeln!(text, "  warning: {warning}");
-        }
+        printable(&(text + &between::text(&self.between, &self.files, self.reports)))
     }
 }
 

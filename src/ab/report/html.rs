@@ -4,8 +4,9 @@
 use super::closing::Closing;
 use super::text::title;
 use super::{
-    COLUMNS, MARK, Medians, MetricReport, Report, VariantReport, cells, command, cv_text,
-    median_text, number, plots, printable, ratio_text, summary, taken, verdict_name,
+    MARK, Medians, MetricReport, Report, VariantReport, command, cv_text, effect, least_effect,
+    level, median_text, number, plots, printable, ratio_text, summary, taken, verdict,
+    verdict_name,
 };
 use crate::ab::metric::MEASURED;
 use crate::ab::stats::pairs::Scale;
@@ -90,7 +91,8 @@ fn warnings_text(n: usize) -> String {
 fn section(report: &Report) -> String {
     let mut page = String::new();
     for metric in &report.metrics {
-        let _ = writeln!(page, "<h2>{}</h2>", escape(&title(metric)));
+        let title = title(&metric.metric, metric.unit, metric.better);
+        let _ = writeln!(page, "<h2>{}</h2>", escape(&title));
         page += &effects(metric);
         page += &table(metric, report.blocks);
         page += &runs(metric, &report.plan.variants);
@@ -171,12 +173,15 @@ fn runs(metric: &MetricReport, variants: &[String]) -> String {
         ("", "\u{2503}", "median"),
         ("", "\u{25c7}", "mean"),
     ]);
-    let names = variants.iter().enumerate();
-    let names: Vec<_> = names
-        .map(|(at, name)| (plots::color(at), "\u{25cf}", name.as_str()))
-        .collect();
     let mut all = figure("Distribution", &marks, &plots::distribution(metric));
-    all += &figure("Runs in order", &legend(&names), &plots::in_order(metric));
+    for (part, some) in variants.chunks(plots::COLORS.len()).enumerate() {
+        let first = part * plots::COLORS.len();
+        let name = |(at, name)| (plots::color(at), "\u{25cf}", name);
+        let names = some.iter().map(String::as_str).enumerate();
+        let picture = plots::in_order(metric, first..first + some.len());
+        let legend = legend(&names.map(name).collect::<Vec<_>>());
+        all += &figure("Runs in order", &legend, &picture);
+    }
     let outliers: Vec<String> = metric.outliers().map(|text| escape(&text)).collect();
     let _ = writeln!(all, "<p><small>{}</small></p>", outliers.join("<br>"));
     all
@@ -191,37 +196,52 @@ fn boxed(headings: &[(&str, String)], rows: &str) -> String {
 }
 
 fn table(metric: &MetricReport, blocks: usize) -> String {
-    let class = |column: &str| match column {
-        "p" | "least effect" | "at" => "n",
-        _ => "",
-    };
     let in_unit = |name: &str| match metric.unit {
-        "" => ("n", name.to_string()),
-        unit => ("n", format!("{name},\u{a0}{unit}")),
+        "" => name.to_string(),
+        unit => format!("{name},\u{a0}{unit}"),
     };
-    let mut headings = vec![("", "variant".to_string())];
-    headings.extend(["median", "mean"].map(in_unit));
-    headings.push(("n", "CV".to_string()));
-    headings.extend(["least", "most"].map(in_unit));
-    headings.extend(COLUMNS.map(|column| (class(column), column.to_string())));
+    let headings = [
+        ("", "variant".to_string()),
+        ("n", in_unit("median")),
+        ("n", in_unit("mean")),
+        ("n", "CV".to_string()),
+        ("n", in_unit("least")),
+        ("n", in_unit("most")),
+        ("", "change".to_string()),
+        ("n", "at".to_string()),
+        ("n", "p".to_string()),
+        ("n", "least effect".to_string()),
+        ("", "verdict".to_string()),
+    ];
     let mut rows = String::new();
     for variant in &metric.variants {
-        let judged = variant.judged.as_ref();
         let _ = write!(rows, "<tr><td>{}", escape(&variant.variant));
         for value in numbers(variant) {
             let _ = write!(rows, "<td class=\"n\">{value}");
         }
-        for (column, text) in COLUMNS.iter().zip(cells(judged, metric.unit, blocks)) {
-            let verdict = match *column {
-                "verdict" => judged.map_or("", |j| verdict_name(j.verdict)),
-                column => class(column),
-            };
-            let text = unbroken(&escape(&text));
-            let _ = write!(rows, "<td class=\"{column} {verdict}\">{text}");
-        }
+        rows += &comparison(variant, metric.unit, blocks);
         rows += "</tr>\n";
     }
     boxed(&headings, &rows)
+}
+
+/// Cells of the comparison with the first variant. Empty for that.
+fn comparison(variant: &VariantReport, unit: &str, blocks: usize) -> String {
+    let Some(judged) = &variant.judged else {
+        return "<td colspan=\"5\">".to_string();
+    };
+    let class = format!("verdict {}", verdict_name(judged.verdict));
+    let cells = [
+        ("", effect(judged, unit)),
+        ("n", level(judged, blocks)),
+        ("n", format!("{:.4}", judged.p_adjusted)),
+        ("n", least_effect(judged, unit)),
+        (class.as_str(), verdict(judged, unit)),
+    ];
+    let cell = |(class, text): (&str, String)| {
+        format!("<td class=\"{class}\">{}", unbroken(&escape(&text)))
+    };
+    cells.into_iter().map(cell).collect()
 }
 
 fn numbers(variant: &VariantReport) -> [String; 5] {

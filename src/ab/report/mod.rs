@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The result of a comparison as data, which is also its JSON. It is shown by `text` on a terminal,
-//! by `markdown`, for a mailing list by `lkml`, for other programs by `csv`, and by `html` with the
-//! pictures of `plots`. `compare` shows several side by
-//! side, and what changed `between` them, `closing` summarises a suite. `words`
-//! has the phrases that all share.
+//! for a mailing list by `lkml`, for other programs by `csv`, and by `html` with the pictures of
+//! `plots`. `compare` shows several side by side, and what changed `between` them, `closing`
+//! summarises a suite. `words` has the phrases that all share.
 
 mod between;
 pub mod closing;
@@ -11,7 +10,6 @@ pub mod compare;
 pub mod csv;
 pub mod html;
 pub mod lkml;
-pub mod markdown;
 mod plots;
 mod svg;
 pub mod text;
@@ -166,11 +164,10 @@ impl Report<'_> {
     pub fn headlines(&self) -> impl Iterator<Item = (Verdict, String)> {
         let of = |metric: &MetricReport| {
             let base = &self.plan.variants[0];
-            let line = |v: &VariantReport| {
-                let judged = v.judged.as_ref()?;
-                Some((judged.verdict, headline(base, &v.variant, metric, judged)))
+            let line = |(variant, judged): (&str, &Judged)| {
+                (judged.verdict, headline(base, variant, metric, judged))
             };
-            metric.variants.iter().filter_map(line).collect::<Vec<_>>()
+            metric.judged().map(line).collect::<Vec<_>>()
         };
         self.metrics.iter().flat_map(of)
     }
@@ -186,6 +183,12 @@ impl Report<'_> {
 }
 
 impl MetricReport {
+    /// The comparisons with the first variant.
+    fn judged(&self) -> impl Iterator<Item = (&str, &Judged)> {
+        let all = self.variants.iter();
+        all.filter_map(|v| Some((v.variant.as_str(), v.judged.as_ref()?)))
+    }
+
     /// A sentence for each outlier.
     fn outliers(&self) -> impl Iterator<Item = String> {
         let of = |variant: &VariantReport| {

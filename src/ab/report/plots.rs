@@ -7,8 +7,10 @@ use super::svg::{bar, dot, label, line, shape, svg};
 use super::{MetricReport, VariantReport, effect, number, verdict_name, with_unit};
 use crate::ab::stats::pairs::Scale;
 use crate::ab::stats::verdict::{Direction, Judged};
+use std::ops::Range;
 
-const COLORS: [&str; 7] = ["v0", "v1", "v2", "v3", "v4", "v5", "v6"];
+/// Classes of the variants' colors. More colors are hard to tell apart.
+pub const COLORS: [&str; 7] = ["v0", "v1", "v2", "v3", "v4", "v5", "v6"];
 /// Most characters of a name.
 const SIGNS: usize = 44;
 /// Ends of a plot, in percent. A number there has room.
@@ -77,8 +79,9 @@ fn dot_class(at: usize, variant: &VariantReport, place: usize) -> String {
     format!("dot {}{}", color(at), if far { " far" } else { "" })
 }
 
-/// The runs in order, which shows drift. A run beyond the axis is a triangle at its end.
-pub fn in_order(metric: &MetricReport) -> String {
+/// The runs of these variants in order, which shows drift. Only colors tell them apart, so they are
+/// no more than there are colors. A run beyond the axis is a triangle at its end.
+pub fn in_order(metric: &MetricReport, variants: Range<usize>) -> String {
     let all = metric.variants.iter().flat_map(|v| &v.runs);
     let numbers = all.map(|(run, _)| *run as f64 + 1.0);
     let across = Axis::over(numbers, FIRST_RUN, ENDS[1]);
@@ -93,7 +96,8 @@ pub fn in_order(metric: &MetricReport) -> String {
         inside += &line([0.0, 100.0], [y; 2], "grid");
         inside += &label(0.0, y - 3.0, "start", "tick", &text, "");
     }
-    for (at, variant) in metric.variants.iter().enumerate() {
+    for at in variants.clone() {
+        let variant = &metric.variants[at];
         for (place, (run, value)) in variant.runs.iter().enumerate() {
             let (x, title) = (
                 across.at(*run as f64 + 1.0),
@@ -107,15 +111,15 @@ pub fn in_order(metric: &MetricReport) -> String {
             };
         }
     }
-    inside += &far_values(metric, &across, &up);
+    inside += &far_values(&metric.variants[variants], &across, &up);
     let title = format!("{}: runs in order", metric.metric);
     svg(PLOT[1] + 6.0 + TEXT + 4.0, &title, &inside)
 }
 
 /// The values of the runs beyond the axis `up`, unless they would touch.
-fn far_values(metric: &MetricReport, across: &Axis, up: &Axis) -> String {
+fn far_values(variants: &[VariantReport], across: &Axis, up: &Axis) -> String {
     let (mut drawn, mut taken) = (String::new(), Vec::new());
-    for (run, value) in metric.variants.iter().flat_map(|v| &v.runs) {
+    for (run, value) in variants.iter().flat_map(|v| &v.runs) {
         let (x, y) = (across.at(*run as f64 + 1.0), up.at(*value) - 8.0);
         let free = |(left, row): &(f64, f64)| (x - left).abs() > APART || *row != y;
         if !up.has(*value) && taken.iter().all(free) {

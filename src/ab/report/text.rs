@@ -5,7 +5,7 @@ use super::{
     MetricReport, Report, VariantReport, command, cv_text, direction_text, effect, least_effect,
     level, median_text, number, printable, summary, taken,
 };
-use crate::ab::stats::verdict::Verdict;
+use crate::ab::stats::verdict::{Direction, Verdict};
 use clap::builder::styling::{AnsiColor, Style};
 use std::fmt::Write;
 
@@ -59,12 +59,12 @@ fn style(verdict: Verdict) -> Style {
 }
 
 /// Such as 'wall in s, lower is better'.
-pub fn title(metric: &MetricReport) -> String {
-    let unit = match metric.unit {
+pub fn title(metric: &str, unit: &str, better: Direction) -> String {
+    let unit = match unit {
         "" => String::new(),
         unit => format!(" in {unit}"),
     };
-    format!("{}{unit}, {}", metric.metric, direction_text(metric.better))
+    format!("{metric}{unit}, {}", direction_text(better))
 }
 
 fn width(metric: &MetricReport) -> usize {
@@ -76,7 +76,7 @@ fn table(metric: &MetricReport, blocks: usize) -> String {
     let width = width(metric);
     let mut text = format!(
         "\n{}\n  {:width$} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
-        title(metric),
+        title(&metric.metric, metric.unit, metric.better),
         "variant",
         "median",
         "mean",

@@ -12,6 +12,7 @@ use crate::ab::stats::verdict::{Against, Direction, EQUIVALENT_MIN, Judged, Verd
 use crate::ab::variant::Variant;
 use crate::machine::{cpulist_text, parse_cpulist};
 use crate::util::text::count;
+use time::OffsetDateTime;
 
 pub fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
@@ -209,23 +210,6 @@ pub fn headline(base: &str, variant: &str, metric: &MetricReport, judged: &Judge
     )
 }
 
-/// Columns about a comparison; `cells` has their contents.
-pub const COLUMNS: [&str; 5] = ["change", "at", "p", "least effect", "verdict"];
-
-/// `blocks`: of the whole report. None: the others are compared with this variant.
-pub fn cells(judged: Option<&Judged>, unit: &str, blocks: usize) -> [String; COLUMNS.len()] {
-    let Some(judged) = judged else {
-        return Default::default();
-    };
-    [
-        effect(judged, unit),
-        level(judged, blocks),
-        format!("{:.4}", judged.p_adjusted),
-        least_effect(judged, unit),
-        verdict(judged, unit),
-    ]
-}
-
 /// The verdict with a remark.
 pub fn verdict(judged: &Judged, unit: &str) -> String {
     let name = verdict_name(judged.verdict);
@@ -255,10 +239,10 @@ pub fn remark(judged: &Judged, unit: &str) -> String {
             least if judged.scale == Scale::Ratio && judged.least_effect > Some(USELESS) => {
                 format!(
                     "runs are too short or differ too much, {} would find only {least}: make them a second or longer",
-                    blocks_text(n)
+                    count(n, "block")
                 )
             }
-            least => format!("{} can find {least} or more", blocks_text(n)),
+            least => format!("{} can find {least} or more", count(n, "block")),
         },
         _ => String::new(),
     }
@@ -284,8 +268,8 @@ fn speaks_against(judged: &Judged, against: Against, unit: &str) -> String {
             )
         }
         Against::Few => format!(
-            "within {margin}, but {} would show no rare slow run: {EQUIVALENT_MIN} would",
-            blocks_text(judged.blocks)
+            "within {margin}: 'equivalent' needs only more blocks, {EQUIVALENT_MIN} (-n {EQUIVALENT_MIN} or -n auto), since {} may show no rare slow run",
+            judged.blocks
         ),
     }
 }
@@ -298,20 +282,12 @@ fn margin(judged: &Judged, unit: &str) -> String {
     }
 }
 
-pub fn blocks_text(blocks: usize) -> String {
-    match blocks {
-        1 => "1 block".to_string(),
-        n => format!("{n} blocks"),
-    }
-}
-
 fn blocks_are(blocks: usize) -> String {
     let verb = if blocks == 1 { "is" } else { "are" };
-    format!("{} {verb}", blocks_text(blocks))
+    format!("{} {verb}", count(blocks, "block"))
 }
 
-/// Pages begin with it. It is a comment in HTML and in Markdown, and marks files that may be
-/// replaced.
+/// Pages begin with it. It marks files that may be replaced.
 pub const MARK: &str = "<!-- scx_roost ab -->";
 
 /// Control characters but line ends as '\x1b': nothing in a file may steer a terminal.
@@ -333,14 +309,11 @@ pub fn command(header: &Header) -> String {
 /// What was done, in one line; `taken` is the next line.
 pub fn summary(report: &Report) -> String {
     let plan = report.plan;
-    let scope = match &plan.sides {
-        Some(sides) => sides.text(),
-        None => format!("on {}", plan.scope.text()),
-    };
     format!(
-        "{} of {} variants, {scope}{}; seed {}, margin {} %",
-        blocks_text(report.blocks),
+        "{} of {} variants, on {}{}; seed {}, margin {} %",
+        count(report.blocks, "block"),
         plan.variants.len(),
+        plan.scope.text(),
         kept_to(plan),
         plan.seed,
         (plan.rule.margin * 1e8).round() / 1e6
@@ -350,8 +323,8 @@ pub fn summary(report: &Report) -> String {
 /// When, where and by which plan the runs were made, in one line.
 pub fn taken(plan: &Header) -> String {
     let blocks = match plan.rule.plan {
-        Plan::Fixed(blocks) => format!("{} planned", blocks_text(blocks)),
-        Plan::Auto(most) => format!("auto, {} at most", blocks_text(most)),
+        Plan::Fixed(blocks) => format!("{} planned", count(blocks, "block")),
+        Plan::Auto(most) => format!("auto, {} at most", count(most, "block")),
     };
     let warmups = match plan.warmups {
         0 => "no warm-ups".to_string(),
@@ -392,21 +365,11 @@ pub fn taken(plan: &Header) -> String {
 
 /// Such as '2026-01-31 23:59 UTC', from seconds since 1970.
 fn date(seconds: u64) -> String {
-    let (days, minutes) = (seconds / 86_400, seconds / 60 % 1440);
-    // Years begin in March, so the leap day is their last (Hinnant 2013). 400 years have 146,097
-    // days.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (year, month) = match month {
-        0..10 => (400 * era + year, month + 3),
-        _ => (400 * era + year + 1, month - 9),
-    };
-    let (hour, minute) = (minutes / 60, minutes % 60);
-    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+    let known = i64::try_from(seconds).ok();
+    let known = known.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    known.map_or("no date".to_string(), |at| {
+        format!("{} {:02}:{:02} UTC", at.date(), at.hour(), at.minute())
+    })
 }
 
 /// The CPUs of the command, for variants that restrict it.
@@ -423,25 +386,4 @@ fn kept_to(plan: &Header) -> String {
     let variants = plan.variants().into_iter().flatten().filter_map(cpus);
     let each = variants.map(|(name, cpus)| format!(", {name} on CPUs {cpus}"));
     each.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::date;
-
-    #[test]
-    fn dates_are_as_in_the_calendar() {
-        for (seconds, shown) in [
-            (0, "1970-01-01 00:00 UTC"),
-            (951_782_399, "2000-02-28 23:59 UTC"),
-            (951_782_400, "2000-02-29 00:00 UTC"),
-            (1_709_251_140, "2024-02-29 23:59 UTC"),
-            (1_709_251_200, "2024-03-01 00:00 UTC"),
-            (1_767_225_599, "2025-12-31 23:59 UTC"),
-            (1_767_225_600, "2026-01-01 00:00 UTC"),
-            (4_107_542_400, "2100-03-01 00:00 UTC"),
-        ] {
-            assert_eq!(date(seconds), shown);
-        }
-    }
 }

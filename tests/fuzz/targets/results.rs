@@ -2,10 +2,9 @@
 //! Result files of `ab`: a file that can be read can be shown in every way.
 
 use scx_roost::ab::report::Report;
-use scx_roost::ab::report::closing::{Closing, Part};
+use scx_roost::ab::report::closing::Closing;
 use scx_roost::ab::report::compare::compare;
 use scx_roost::ab::report::html::html;
-use scx_roost::ab::report::markdown::markdown;
 use scx_roost::ab::report::text::text;
 use scx_roost::ab::result::Recorded;
 
@@ -17,7 +16,7 @@ pub fn results(input: &[u8]) {
     let Ok(report) = Report::new(&recorded) else {
         return;
     };
-    let _ = (text(&report), html(&report), markdown(&report));
+    let _ = (text(&report), html(&report));
     serde_json::to_string(&report).expect("a report is JSON");
     let names = ["one".to_string(), "other".to_string()];
     let reports = [
@@ -26,10 +25,5 @@ pub fn results(input: &[u8]) {
     ];
     let beside = compare(&names, &reports).expect("a file beside itself");
     let _ = beside.text();
-    let part = Part {
-        name: "part",
-        five: None,
-        recorded: &recorded,
-    };
-    let _ = Closing::new(&[part]).map(|closing| closing.text());
+    let _ = Closing::new(&reports, Vec::new()).text();
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pages that a report is written to. No other file is overwritten, even if somebody prepared the
+//! The page that a report is written to. No other file is overwritten, even if somebody prepared the
 //! path for that.
 
 use crate::child::alone;
-use crate::played::{header, played_runs};
-use scx_roost::ab::pages::Pages;
+use crate::played::{header, lines, played_runs};
+use scx_roost::ab::page::Page;
 use scx_roost::ab::report::Report;
+use scx_roost::ab::report::html::html;
 use scx_roost::ab::result::Recorded;
-use scx_roost::ab::share::lines;
 use scx_roost::ab::stats::plan::Plan;
 use std::fs;
 use std::os::unix::fs::{lchown, symlink};
@@ -28,7 +28,7 @@ fn recorded() -> Recorded {
 /// A folder with the result file 'r'.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("r"), lines(&recorded()).unwrap()).unwrap();
+    fs::write(folder.path().join("r"), lines(&recorded())).unwrap();
     folder
 }
 
@@ -69,23 +69,22 @@ fn a_page_does_not_replace_the_result() {
     let before = fs::read(&result).unwrap();
     let absolute = result.display().to_string();
     for words in [
-        "show r --markdown r",
+        "show r --html r",
         "show r --html ./r",
         "show to-r --html r",
         "show r --html linked",
         &format!("show r --html {absolute}"),
-        "show r --markdown x --html x",
     ] {
         let told = ab(at, words);
         assert!(told.contains(" are the same file"), "{words}: {told}");
     }
     let two = "--variant mainline --variant roost";
-    let told = ab(at, &format!("{two} --result new --markdown new -- true"));
+    let told = ab(at, &format!("{two} --result new --html new -- true"));
     assert!(told.contains("new and new are the same file"), "{told}");
     assert_eq!(fs::read(&result).unwrap(), before);
     assert_eq!(files(at), ["linked", "r", "to-r"]);
-    assert_eq!(ab(at, "show r --markdown m --html h"), "");
-    assert_eq!(files(at), ["h", "linked", "m", "r", "to-r"]);
+    assert_eq!(ab(at, "show r --html h"), "");
+    assert_eq!(files(at), ["h", "linked", "r", "to-r"]);
 }
 
 /// A page of ours is replaced by the next one, and an empty file is, as `mktemp` makes it.
@@ -95,15 +94,13 @@ fn a_file_that_is_no_page_of_ours_is_kept() {
     let at = folder.path();
     fs::write(at.join("notes"), "# Notes\nof a year\n").unwrap();
     fs::write(at.join("empty"), "").unwrap();
-    for option in ["--html", "--markdown"] {
-        let told = ab(at, &format!("show r {option} notes"));
-        assert!(
-            told.contains("cannot write notes: it exists and is no page of scx_roost ab"),
-            "{told}"
-        );
-        for _ in 0..2 {
-            assert_eq!(ab(at, &format!("show r {option} empty")), "");
-        }
+    let told = ab(at, "show r --html notes");
+    assert!(
+        told.contains("cannot write notes: it exists and is no page of scx_roost ab"),
+        "{told}"
+    );
+    for _ in 0..2 {
+        assert_eq!(ab(at, "show r --html empty"), "");
     }
     let notes = fs::read_to_string(at.join("notes")).unwrap();
     assert_eq!(notes, "# Notes\nof a year\n");
@@ -152,8 +149,6 @@ fn a_link_of_another_user_leads_nowhere() {
     let two = "--variant mainline --variant roost";
     for words in [
         "show r --html theirs/of-7/x".to_string(),
-        "show r --markdown theirs/of-7/x".to_string(),
-        "share r theirs/of-7/x".to_string(),
         format!("{two} --result theirs/of-7/x -- true"),
     ] {
         let told = ab(at, &words);
@@ -181,12 +176,9 @@ fn a_link_of_another_user_leads_nowhere() {
     }
     assert_eq!(fs::read(at.join("there/x")).unwrap(), before);
     fs::remove_file(at.join("there/x")).unwrap();
-    assert_eq!(
-        ab(at, "show r --html theirs/own/x --markdown theirs/own/y"),
-        ""
-    );
+    assert_eq!(ab(at, "show r --html theirs/own/x"), "");
     let said = |link: &str| {
-        let words = format!("share r theirs/{link}/z-{link}");
+        let words = format!("show r --html theirs/{link}/z-{link}");
         let mut command = command(at, &words);
         command.envs([("SUDO_UID", "8"), ("SUDO_GID", "8")]);
         output(command).status.success()
@@ -195,7 +187,7 @@ fn a_link_of_another_user_leads_nowhere() {
         [said("of-8"), said("of-7"), said("own")],
         [true, false, true]
     );
-    assert_eq!(files(&at.join("there")), ["x", "y", "z-of-8", "z-own"]);
+    assert_eq!(files(&at.join("there")), ["x", "z-of-8", "z-own"]);
 }
 
 /// A link that was made after the check is replaced; its target stays as it is.
@@ -205,14 +197,11 @@ fn nothing_is_written_through_a_link() {
     let at = folder.path();
     let recorded = recorded();
     let report = Report::new(&recorded).unwrap();
-    let pages = Pages {
-        markdown: None,
-        html: Some(at.join("h")),
-    };
-    pages.check(&at.join("r")).unwrap();
+    let page = Page(Some(at.join("h")));
+    page.check(&at.join("r")).unwrap();
     let before = fs::read(at.join("r")).unwrap();
     symlink("r", at.join("h")).unwrap();
-    pages.write(&report).unwrap();
+    page.write(|| html(&report)).unwrap();
     assert_eq!(fs::read(at.join("r")).unwrap(), before);
     assert!(fs::symlink_metadata(at.join("h")).unwrap().is_file());
     assert_eq!(files(at), ["h", "r"]);
