@@ -179,7 +179,7 @@ fn boot_next(task: &Task, recorded: &Recorded, kernel: &str) -> Result<()> {
     Ok(())
 }
 
-/// Prints each report after its workload, and the table at the end. JSON and the page come at the end.
+/// Prints each report after its workload, and the table, JSON and the page at the end.
 fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
     tasks
         .iter()

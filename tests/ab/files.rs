@@ -57,7 +57,11 @@ fn a_broken_file_is_reported_in_a_sentence() {
         ),
         (
             replaced("\"settle\":", "\"mirrored\":true,\"settle\":"),
-            "it was made with --mirror, which this version does not have",
+            "it was made with --mirror or --concurrent, which this version does not have",
+        ),
+        (
+            replaced("\"settle\":", "\"sides\":[\"0-3\",\"4-7\"],\"settle\":"),
+            "it was made with --mirror or --concurrent, which this version does not have",
         ),
         (
             replaced("\"fixed\":6", "\"fixed\":0"),

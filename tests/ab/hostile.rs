@@ -270,8 +270,8 @@ fn a_coarse_clock_makes_nothing_equivalent() {
     }
 }
 
-/// Numbers that are all 100 may stand for anything up to 149. One run in twenty prints 101 and shows
-/// that they do not, often after the first look, which is then not the last.
+/// Numbers that are all 100 may stand for anything up to 149. One run in twenty prints 101 and
+/// shows that they do not, often after the first look, which is then not the last.
 #[test]
 fn auto_goes_on_where_only_a_finer_number_is_missing() {
     let plan = Plan::Auto(MAX_AUTO);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The page that a report is written to. No other file is overwritten, even if somebody prepared the
-//! path for that.
+//! The page that a report is written to. No other file is overwritten, even if somebody prepared
+//! the path for that.
 
 use crate::child::alone;
 use crate::played::{header, lines, played_runs};

@@ -180,10 +180,13 @@ pub fn played(header: &Header, machine: &mut Played) -> Result<(Recorded, End)> 
 
 /// The lines of its file.
 pub fn lines(recorded: &Recorded) -> String {
-    let line = |run: &Repetition| serde_json::to_string(run).unwrap();
-    let header = serde_json::to_string(&recorded.header).unwrap();
-    let lines = [header].into_iter().chain(recorded.runs.iter().map(line));
-    lines.map(|line| line + "\n").collect()
+    let mut lines = vec![serde_json::to_string(&recorded.header)];
+    for at in 0..=recorded.runs.len() {
+        let failed = recorded.failed.iter().filter(|run| run.failed == at);
+        lines.extend(failed.map(serde_json::to_string));
+        lines.extend(recorded.runs.get(at).map(serde_json::to_string));
+    }
+    lines.into_iter().map(|line| line.unwrap() + "\n").collect()
 }
 
 /// All runs of such a comparison.
