@@ -75,11 +75,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         #[cfg(feature = "sim")]
         Command::Sim { wanted, json } => simulate(&wanted, json),
         #[cfg(feature = "sim")]
-        Command::Record { args, json } => {
-            let record = sim::record(&args, &on_signal()?)?;
-            shown(json, &record, || record.text())?;
-            return Ok(record.exit_code());
-        }
+        Command::Record { args, json } => return record(&args, json),
         Command::Exec { path, args } => return exec::run(&path, args),
         #[cfg(feature = "export")]
         Command::Export { stats, output } => {
@@ -199,6 +195,13 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
         sim::Wanted::Hash => print::text(&(table::Frozen::read()?.hash + "\n")),
     };
     printed.map(|_| ())
+}
+
+#[cfg(feature = "sim")]
+fn record(args: &sim::RecordArgs, json: bool) -> Result<ExitCode> {
+    let record = sim::record(args, &on_signal()?)?;
+    shown(json, &record, || record.text())?;
+    Ok(record.exit_code())
 }
 
 /// Prints `report` as JSON or as text.

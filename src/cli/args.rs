@@ -68,31 +68,8 @@ pub enum Sub {
         #[command(flatten)]
         at: CtlPath,
     },
-    /// List the features, or describe one
-    Features {
-        /// Describe this feature
-        name: Option<String>,
-
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// List the presets and their features
-    Presets {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print completions of commands and options for a shell
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-    /// Write the manual pages into a folder
-    Man {
-        /// The folder; it is made
-        folder: PathBuf,
-    },
+    #[command(flatten)]
+    Text(Text),
     /// Show the CPUs, cores, caches and nodes of this machine
     Topology(MachineArgs),
     /// Run a command under several variants, and report which one is better
@@ -194,6 +171,36 @@ pub enum Sub {
     /// Show the running scheduler live: machine, rates, arms, latencies; switch features
     #[command(after_help = monitor::EXAMPLES)]
     Monitor(MonitorArgs),
+}
+
+/// Commands that print or write what the program knows of itself.
+#[derive(Debug, Subcommand)]
+pub enum Text {
+    /// List the features, or describe one
+    Features {
+        /// Describe this feature
+        name: Option<String>,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the presets and their features
+    Presets {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print completions of commands and options for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a folder
+    Man {
+        /// The folder; it is made
+        folder: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]

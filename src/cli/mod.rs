@@ -23,7 +23,7 @@ use crate::policy::features::{
     SLICE,
 };
 use anyhow::{Result, anyhow};
-use args::{Cli, MachineArgs, MonitorArgs, Sub, SysfsArg};
+use args::{Cli, MachineArgs, MonitorArgs, StatsPath, Sub, SysfsArg, Text};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
@@ -311,17 +311,9 @@ impl Sub {
                 let (sysfs, json) = args.with(sysfs, json);
                 Command::Doctor { sysfs, json }
             }
-            Sub::Status { of, json: too } => Command::Status {
-                path: of.stats_path,
-                json: json || too,
-            },
+            Sub::Status { of, json: too } => of.status(json || too),
             Sub::Stop { at } => Command::Stop { path: at.ctl_path },
-            Sub::Features { name, json: too } => {
-                Command::Print(catalog::features(name.as_deref(), json || too)?)
-            }
-            Sub::Presets { json: too } => Command::Print(catalog::presets(json || too)?),
-            Sub::Completions { shell } => Command::Print(pages::completions(shell)?),
-            Sub::Man { folder } => Command::Print(format!("{} pages\n", pages::man(&folder)?)),
+            Sub::Text(text) => Command::Print(text.resolve(json)?),
             Sub::Ctl {
                 verb,
                 at,
@@ -368,6 +360,27 @@ impl Sub {
             },
             Sub::Monitor(args) => Command::View(args.options(json)),
         })
+    }
+}
+
+impl Text {
+    /// `json`: as given before the subcommand.
+    fn resolve(self, json: bool) -> Result<String> {
+        match self {
+            Text::Features { name, json: too } => catalog::features(name.as_deref(), json || too),
+            Text::Presets { json: too } => catalog::presets(json || too),
+            Text::Completions { shell } => pages::completions(shell),
+            Text::Man { folder } => Ok(format!("{} pages\n", pages::man(&folder)?)),
+        }
+    }
+}
+
+impl StatsPath {
+    fn status(self, json: bool) -> Command {
+        Command::Status {
+            path: self.stats_path,
+            json,
+        }
     }
 }
 

@@ -261,7 +261,7 @@ impl Runner<'_> {
             everybody.features,
             policy.arm[0].task.slice_ns / 1000,
             cpufreq::mode_name(tun.cpuperf),
-            picture::summary(&machine),
+            picture::summary(machine),
             begin.elapsed().as_millis()
         );
         if self.restarts == 0 {
