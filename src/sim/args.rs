@@ -32,12 +32,16 @@ Your own workload file has the format of those in src/sim/workloads.
 docs/simulator.md describes the format, and how far to trust the results.";
 
 /// The workloads of the sources, and others of the matrix, by name.
-pub const WORKLOADS: [(&str, &str); 19] = [
+pub const WORKLOADS: [(&str, &str); 20] = [
     ("algorithm3", include_str!("workloads/algorithm3.load")),
     ("chameneos", include_str!("workloads/chameneos.load")),
     ("desktop", include_str!("workloads/desktop.load")),
     ("game", include_str!("workloads/game.load")),
     ("hackbench", include_str!("workloads/hackbench.load")),
+    (
+        "hackbench-pipes",
+        include_str!("workloads/hackbench-pipes.load"),
+    ),
     (
         "hackbench-sockets",
         include_str!("workloads/hackbench-sockets.load"),
