@@ -32,7 +32,7 @@ fn record() -> String {
     let mut text = format!("source\t{}\n", heads.join("\t"));
     // A source whose results are still sealed has no page.
     let there = |source: &&str| file(&format!("docs/simulator/{source}.md")).exists();
-    for source in SOURCES.into_iter().filter(|source| there(&source)) {
+    for source in SOURCES.into_iter().filter(there) {
         let page = page(source);
         // A row that a parameter was fitted to proves nothing.
         let unfitted = page.lines().find_map(|line| {
