@@ -154,8 +154,8 @@ pub struct SimArgs {
     list: bool,
 
     /// Show the published rows of a source beside the simulated ones, with a verdict for each row.
-    /// SOURCE is 000 (Lawall), 001 (Gouicem), 002 (Patra), 003 (Roy v7), 004 (Desnoyers), 005 (Loehle),
-    /// 006 (Gorman) or all
+    /// SOURCE is 000 (Lawall), 001 (Gouicem), 002 (Patra), 003 (Roy v7), 004 (Desnoyers), 005
+    /// (Loehle), 006 (Gorman) or all
     #[arg(long, value_name = "SOURCE", conflicts_with_all = OF_RUNS, conflicts_with_all = ["list", "swarm"])]
     table: Option<String>,
 
