@@ -32,12 +32,20 @@ Your own workload file has the format of those in src/sim/workloads.
 docs/simulator.md describes the format, and how far to trust the results.";
 
 /// The workloads of the sources, and others of the matrix, by name.
-pub const WORKLOADS: [(&str, &str); 17] = [
+pub const WORKLOADS: [(&str, &str); 20] = [
     ("algorithm3", include_str!("workloads/algorithm3.load")),
     ("chameneos", include_str!("workloads/chameneos.load")),
     ("desktop", include_str!("workloads/desktop.load")),
     ("game", include_str!("workloads/game.load")),
     ("hackbench", include_str!("workloads/hackbench.load")),
+    (
+        "hackbench-pipes",
+        include_str!("workloads/hackbench-pipes.load"),
+    ),
+    (
+        "hackbench-sockets",
+        include_str!("workloads/hackbench-sockets.load"),
+    ),
     ("kbuild", include_str!("workloads/kbuild.load")),
     ("kbuild-sched", include_str!("workloads/kbuild-sched.load")),
     ("nas", include_str!("workloads/nas.load")),
@@ -46,6 +54,10 @@ pub const WORKLOADS: [(&str, &str); 17] = [
     ("primesieve", include_str!("workloads/primesieve.load")),
     ("requests", include_str!("workloads/requests.load")),
     ("schbench", include_str!("workloads/schbench.load")),
+    (
+        "schbench-requests",
+        include_str!("workloads/schbench-requests.load"),
+    ),
     ("sqlite", include_str!("workloads/sqlite.load")),
     ("tbench", include_str!("workloads/tbench.load")),
     ("tiles", include_str!("workloads/tiles.load")),
@@ -142,7 +154,8 @@ pub struct SimArgs {
     list: bool,
 
     /// Show the published rows of a source beside the simulated ones, with a verdict for each row.
-    /// SOURCE is 000 (Lawall), 001 (Gouicem), 002 (Patra), 003 (Roy v7), 004 (Desnoyers) or all
+    /// SOURCE is 000 (Lawall), 001 (Gouicem), 002 (Patra), 003 (Roy v7), 004 (Desnoyers), 005
+    /// (Loehle), 006 (Gorman) or all
     #[arg(long, value_name = "SOURCE", conflicts_with_all = OF_RUNS, conflicts_with_all = ["list", "swarm"])]
     table: Option<String>,
 
@@ -164,6 +177,11 @@ pub struct SimArgs {
     /// rows moved
     #[arg(long, requires = "table", conflicts_with_all = ["workload", "sensitivity", "matrix"])]
     changes: bool,
+
+    /// With --table 005 or 006: no run, but the effects as they were predicted before anybody of
+    /// the project had read the published ones
+    #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside", "sensitivity", "changes", "short", "param"])]
+    predicted: bool,
 
     /// With --table or --matrix: runs of a tenth of the time, to see what changes; such tables have
     /// no verdicts
@@ -290,6 +308,7 @@ impl SimArgs {
             effort: self.effort()?,
             beside: self.beside,
             changes: self.changes,
+            predicted: self.predicted,
         })
     }
 

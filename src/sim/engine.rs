@@ -343,7 +343,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     /// Puts the task to sleep until `until`, ns. None: until another task wakes it.
     fn falls_asleep(&mut self, cpu: usize, task: TaskId, until: Option<u64>) {
         if let Some(until) = until {
-            self.tasks[task].wake = Wake::by(cpu);
+            self.tasks[task].wake = Wake::timer(cpu);
             let at = until.max(self.clock.now());
             self.clock.set(self.sleep(task), at);
         } else {

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use std::path::Path;
 
 /// Names as in data/params.tsv, with descriptions.
-pub const MACHINES: [(&str, &str); 16] = [
+pub const MACHINES: [(&str, &str); 18] = [
     (
         "tr-3970x",
         "AMD Threadripper 3970X (Zen 2): 32 cores, 64 threads, 8 caches of 4 cores; source 003",
@@ -45,6 +45,14 @@ pub const MACHINES: [(&str, &str); 16] = [
     (
         "fleming-2x24",
         "2 nodes of 12 cores, 48 threads; a report on source 002",
+    ),
+    (
+        "xeon-2s/16",
+        "2 x Intel Xeon of 16 cores: 64 threads, a cache a socket; read so; source 005",
+    ),
+    (
+        "xeon-2s/20",
+        "2 x Intel Xeon of 20 cores: 80 threads, a cache a socket; read so; source 006",
     ),
     (
         "tr-7980x",

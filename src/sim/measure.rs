@@ -196,15 +196,16 @@ impl Measured {
     pub fn time_of_one(&self) -> f64 {
         match self.measure {
             Measure::Rate(_) => 1e9 / self.result(),
-            _ => self.ns() as f64,
+            _ => self.ns() as f64 / self.counted() as f64,
         }
     }
 
-    /// The number of items that the load counted. 1 if it counts none.
+    /// The number of items or latencies that the load counted. 1 if it counts none.
     pub fn counted(&self) -> u64 {
         match self.measure {
             Measure::Rate(mark) => self.marks[mark],
-            _ => 1,
+            Measure::Latency(mark) => self.latency[mark].count.max(1),
+            Measure::Time => 1,
         }
     }
 

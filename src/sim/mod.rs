@@ -68,6 +68,8 @@ pub use command::{list, run};
 pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
 pub use params::Params;
+#[cfg(feature = "internals")]
+pub use policy::Linux;
 pub use policy::{Policy, Rules};
 #[cfg(feature = "internals")]
 pub use recording::Recording;
@@ -130,7 +132,7 @@ impl Scenario<'_> {
             Policy::Fair(rules, settings) => self.fair(*rules, settings, watch),
             Policy::Pinned => {
                 let placement = Settings::of_preset("mainline")?;
-                self.fair(Rules::Eevdf, &placement, watch)
+                self.fair(Rules::EEVDF, &placement, watch)
             }
             Policy::Cosmos => self.under(&Settings::default(), watch, Cosmos::new),
             Policy::Oracle => {

@@ -6,7 +6,7 @@ use crate::policy::variant::settings;
 use anyhow::{Result, ensure};
 
 /// The variants, for help and documentation.
-pub const NAMES: [(&str, &str); 6] = [
+pub const NAMES: [(&str, &str); 7] = [
     (
         "PRESET",
         "the policy's own C in sched_ext, with the preset's features",
@@ -14,6 +14,10 @@ pub const NAMES: [(&str, &str); 6] = [
     (
         "eevdf[:PRESET]",
         "the kernel's queueing and load balancer since 6.6; the preset says how it places [mainline]",
+    ),
+    (
+        "eevdf-6.19, eevdf-6.18",
+        "that of these kernels; eevdf-next-buddy: 6.18 with source 006",
     ),
     ("cfs[:PRESET]", "the same before 6.6"),
     ("pinned", "eevdf on the first thread of each core alone"),
@@ -30,8 +34,39 @@ pub const NAMES: [(&str, &str); 6] = [
 /// Which of the kernel's rules order a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
-    Eevdf,
+    Eevdf(Linux),
     Cfs,
+}
+
+/// The kernel whose EEVDF it is. They differ in what a wakeup does to the running task, and in
+/// whether a CPU that runs only SCHED_IDLE counts as free for a SCHED_IDLE task (before 7.0).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Linux {
+    /// A fork is a wakeup like any other. Only a shorter slice shortens the protection.
+    V6_18,
+    /// 6.18 with source 006: a wakee becomes the next buddy.
+    NextBuddy,
+    V6_19,
+    #[default]
+    V7_2,
+}
+
+const EEVDF: [(&str, Linux); 4] = [
+    ("eevdf", Linux::V7_2),
+    ("eevdf-6.19", Linux::V6_19),
+    ("eevdf-6.18", Linux::V6_18),
+    ("eevdf-next-buddy", Linux::NextBuddy),
+];
+
+impl Rules {
+    /// EEVDF of Linux 7.2.
+    pub const EEVDF: Rules = Rules::Eevdf(Linux::V7_2);
+
+    /// True if a CPU that runs only SCHED_IDLE is free for any task (before 7.0: sched_idle_cpu()
+    /// instead of choose_idle_cpu()).
+    pub fn shares_sched_idle(self) -> bool {
+        self != Rules::EEVDF
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -60,8 +95,10 @@ impl Policy {
             ensure!(end == name.len(), "it takes no preset and no features");
             Ok(policy)
         };
+        if let Some(&(_, linux)) = EEVDF.iter().find(|(known, _)| *known == &name[..end]) {
+            return Ok(Policy::Fair(Rules::Eevdf(linux), settings(&rest)?));
+        }
         match &name[..end] {
-            "eevdf" => Ok(Policy::Fair(Rules::Eevdf, settings(&rest)?)),
             "cfs" => Ok(Policy::Fair(Rules::Cfs, settings(&rest)?)),
             "pinned" => alone(Policy::Pinned),
             "cosmos" => alone(Policy::Cosmos),

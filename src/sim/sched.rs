@@ -16,6 +16,8 @@ pub struct Wake {
     pub fork: bool,
     /// The task ran and goes on here with a new program.
     pub exec: bool,
+    /// An interrupt wakes it.
+    pub timer: bool,
 }
 
 impl Wake {
@@ -26,12 +28,20 @@ impl Wake {
             sync: false,
             fork: false,
             exec: false,
+            timer: false,
         }
     }
 
     pub fn fork(cpu: usize) -> Wake {
         Wake {
             fork: true,
+            ..Wake::by(cpu)
+        }
+    }
+
+    pub fn timer(cpu: usize) -> Wake {
+        Wake {
+            timer: true,
             ..Wake::by(cpu)
         }
     }

@@ -4,7 +4,7 @@
 use scx_roost::cli::{Command, parse};
 use scx_roost::policy::arms::Settings;
 use scx_roost::policy::features::{FITS_MARGIN, FITS_RT, bits};
-use scx_roost::sim::{self, Policy, Rules, Wanted};
+use scx_roost::sim::{self, Linux, Policy, Rules, Wanted};
 
 fn wanted(args: &str) -> anyhow::Result<Wanted> {
     let words = format!("scx_roost sim {args}");
@@ -177,12 +177,14 @@ fn a_variant_is_a_policy() {
         Policy::Fair(rules, settings) => (rules, settings.features),
         other => panic!("{name}: {other:?}"),
     };
-    assert_eq!(fair("eevdf"), (Rules::Eevdf, features("mainline")));
-    assert_eq!(fair("eevdf:roy-v7"), (Rules::Eevdf, features("roy-v7")));
+    assert_eq!(fair("eevdf"), (Rules::EEVDF, features("mainline")));
+    assert_eq!(fair("eevdf:roy-v7"), (Rules::EEVDF, features("roy-v7")));
     assert_eq!(fair("cfs:smove"), (Rules::Cfs, features("smove")));
+    let before = Rules::Eevdf(Linux::V6_18);
+    assert_eq!(fair("eevdf-6.18:roy-v7"), (before, features("roy-v7")));
     let claims = features("mainline").with(bits::claim);
-    assert_eq!(fair("eevdf+claim=on"), (Rules::Eevdf, claims));
-    assert_eq!(fair("eevdf:mainline+claim"), (Rules::Eevdf, claims));
+    assert_eq!(fair("eevdf+claim=on"), (Rules::EEVDF, claims));
+    assert_eq!(fair("eevdf:mainline+claim"), (Rules::EEVDF, claims));
     let Policy::Ext(settings) = Policy::parse("desnoyers+fits-margin=20+fits-rt=1").unwrap() else {
         panic!("a preset is the policy in sched_ext");
     };

@@ -107,6 +107,10 @@ fn an_error_is_reported_with_its_line() {
             "task a, nice 20:\n    exit",
             "a nice level, -20 to 19, was expected",
         ),
+        (
+            "task a, policy 1:\n    exit",
+            "policy 1 where 0, 3 (SCHED_BATCH) or 5 (SCHED_IDLE) was expected",
+        ),
         ("task a, memory 101:\n    exit", "memory is at most 100 %"),
         (
             "task a x me:\n    exit",

@@ -29,6 +29,7 @@ fn shown(source: &str) -> String {
         effort: effort(),
         beside: false,
         changes: false,
+        predicted: false,
     };
     let tables = tables(&plan).unwrap();
     let lines = tables.iter().flat_map(|t| {

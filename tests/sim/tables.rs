@@ -10,7 +10,7 @@ use std::process::Command;
 const TABLES: &str = include_str!("../../src/sim/data/tables.tsv");
 
 /// The uses of a row.
-const USES: [&str; 8] = [
+const USES: [&str; 9] = [
     "calibrates",
     "effect",
     "control",
@@ -19,6 +19,7 @@ const USES: [&str; 8] = [
     "bound",
     "foreign",
     "context",
+    "sealed",
 ];
 
 fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
@@ -191,6 +192,7 @@ fn short(source: &str) -> Table {
         },
         beside: true,
         changes: false,
+        predicted: false,
     };
     table::tables(&plan).unwrap().remove(0)
 }
@@ -306,4 +308,20 @@ fn a_miss_is_explained() {
         }
     }
     assert!(misses > 0);
+}
+
+/// SHA256 of docs/simulator/predictions names each prediction and each signature as it was.
+#[test]
+fn predictions_are_as_they_were_made() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/simulator/predictions");
+    let mut check = Command::new("sha256sum");
+    check.args(["--check", "--strict", "SHA256"]);
+    let output = check.current_dir(&folder).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = fs::read_to_string(folder.join("SHA256")).unwrap();
+    for file in fs::read_dir(&folder).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let made = name.ends_with(".tsv") || name.ends_with(".sig");
+        assert!(!made || text.contains(&format!("  {name}\n")), "{name}");
+    }
 }

@@ -333,7 +333,7 @@ fn what_is_wrong_is_seen() {
 #[test]
 fn what_is_wrong_in_the_fair_class_is_seen() {
     let (waited, unshared) = ("has waited for", "of tasks that shared CPU 0");
-    for (rules, stuck) in [(Rules::Eevdf, waited), (Rules::Cfs, unshared)] {
+    for (rules, stuck) in [(Rules::EEVDF, waited), (Rules::Cfs, unshared)] {
         let base = fair(rules);
         for (load, broken) in [
             (LOAD, [(How::Sticks, stuck), (How::Favours, unshared)]),
@@ -350,7 +350,7 @@ fn what_is_wrong_in_the_fair_class_is_seen() {
 /// whose turns are as long as this whole run.
 #[test]
 fn earlier_competitors_excuse_no_wait() {
-    for base in [&ext as &Base, &*fair(Rules::Eevdf)] {
+    for base in [&ext as &Base, &*fair(Rules::EEVDF)] {
         outcome(How::Right, base, PAST).expect("a scheduler that is right");
         let missed = missed(base, PAST, &[(How::Sticks, "has waited for")]);
         assert!(missed.is_empty(), "{missed:#?}");

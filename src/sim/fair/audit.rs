@@ -29,7 +29,7 @@ impl Fair {
             late: 2 * turn + self.delay() + WAY,
             weight: Some(weights.sum()),
             unfair: 2 * turn,
-            yields: self.rules == Rules::Eevdf,
+            yields: self.rules != Rules::Cfs,
             ..Bounds::default()
         }
     }
@@ -38,7 +38,7 @@ impl Fair {
     fn longest(&self) -> u64 {
         let longest = self.entities.iter().map(|e| e.slice as u64).max();
         longest.unwrap_or(0).max(match self.rules {
-            Rules::Eevdf => self.slice,
+            Rules::Eevdf(_) => self.slice,
             Rules::Cfs => self.times.latency as u64,
         })
     }
@@ -104,7 +104,7 @@ impl Belief for Fair {
     fn progress(&self, cpu: usize) -> u64 {
         match self.rules {
             Rules::Cfs => self.queues[cpu].base as u64,
-            Rules::Eevdf => 0,
+            Rules::Eevdf(_) => 0,
         }
     }
 

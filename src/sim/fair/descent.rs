@@ -7,6 +7,7 @@
 use super::Fair;
 use crate::native::{SchedPolicy, TaskId};
 use crate::sim::policy::Rules;
+use crate::sim::sched::Wake;
 use std::cmp::Ordering;
 
 /// Kernel: NICE_0_LOAD, scaled down.
@@ -184,18 +185,51 @@ impl Fair {
         })
     }
 
+    /// The ladder's choice for a task that wakes. It sees a CPU that runs only SCHED_IDLE tasks as
+    /// free if they are not more than one; in the kernel their number does not matter
+    /// (sched_idle_cpu()).
+    pub(super) fn selects(&mut self, wake: Wake, current: Option<TaskId>, task: TaskId) -> usize {
+        let flags = wake.flags();
+        if !self.any_sched_idle || !self.takes_sched_idle(task) {
+            return self.kernel.select_cpu(wake.cpu, current, task, flags);
+        }
+        let many = |&cpu: &usize| {
+            let asks = wake.sync && cpu == wake.cpu;
+            !asks && self.cpus.nr_running[cpu] > 1 && self.sched_idle(cpu)
+        };
+        let many: Vec<usize> = (0..self.queues.len()).filter(many).collect();
+        for &cpu in &many {
+            self.kernel.view(cpu).0.nr_running = 1;
+        }
+        let own = std::mem::take(&mut self.kernel.state_mut(task).sched_idle);
+        let to = self.kernel.select_cpu(wake.cpu, current, task, flags);
+        self.kernel.state_mut(task).sched_idle = own;
+        for &cpu in &many {
+            self.kernel.view(cpu).0.nr_running = self.cpus.nr_running[cpu];
+        }
+        to
+    }
+
+    /// True if a CPU that runs only SCHED_IDLE counts as free for the task.
+    fn takes_sched_idle(&self, task: TaskId) -> bool {
+        self.rules.shares_sched_idle() || self.entities[task].policy != SchedPolicy::Idle
+    }
+
     /// True if the CPU runs only SCHED_IDLE tasks (kernel: sched_idle_cpu()).
     fn sched_idle(&self, cpu: usize) -> bool {
         let idle = |task: TaskId| self.entities[task].policy == SchedPolicy::Idle;
         self.cpus.nr_running[cpu] > 0 && self.queues[cpu].all().all(idle)
     }
 
-    /// The CPU of a group: the first that runs only SCHED_IDLE; else the one that went idle last,
-    /// since it sleeps least deeply; else the least loaded (kernel: find_idlest_group_cpu()).
-    fn idlest_cpu(&mut self, cpus: &[usize], task: TaskId) -> usize {
+    /// The CPU of a group: the first that runs only SCHED_IDLE, if the task takes such a CPU; else
+    /// the one that went idle last, since it sleeps least deeply; else the least loaded (kernel:
+    /// find_idlest_group_cpu()).
+    pub(super) fn idlest_cpu(&mut self, cpus: &[usize], task: TaskId) -> usize {
         let may = |cpu: &&usize| self.kernel.allowed(task, **cpu);
         let allowed: Vec<usize> = cpus.iter().filter(may).copied().collect();
-        if let Some(&cpu) = allowed.iter().find(|&&cpu| self.sched_idle(cpu)) {
+        if self.takes_sched_idle(task)
+            && let Some(&cpu) = allowed.iter().find(|&&cpu| self.sched_idle(cpu))
+        {
             return cpu;
         }
         let idle = allowed.iter().rev().filter(|&&cpu| self.cpus.idle(cpu));

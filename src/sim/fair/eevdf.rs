@@ -5,6 +5,8 @@
 
 use super::queue::{Entity, Queue};
 use crate::native::TaskId;
+use crate::sim::policy::Linux;
+use crate::sim::sched::Wake;
 
 /// The task joins the queue. It is placed so that it is owed the same time once it counts in the
 /// mean (kernel: place_entity()).
@@ -49,12 +51,13 @@ pub fn keep_lag(q: &Queue, entities: &mut [Entity], task: TaskId, tick: u64) -> 
 
 /// True if the task has used no more than its share (kernel: entity_eligible()).
 pub fn eligible(q: &Queue, entities: &[Entity], task: TaskId) -> bool {
-    let own = entities[task].vruntime;
-    let of = |t| {
-        let e: &Entity = &entities[t];
-        (e.vruntime - own) * e.weight
-    };
-    q.all().map(of).sum::<i64>() >= 0
+    eligible_in(q, entities)(task)
+}
+
+/// The same for many tasks.
+fn eligible_in(q: &Queue, entities: &[Entity]) -> impl Fn(TaskId) -> bool {
+    let (sum, load) = q.sums(entities);
+    move |task| sum >= (entities[task].vruntime - q.base) * load
 }
 
 /// The running task has run on. If its slice is over, the next one begins. True: it was over.
@@ -91,17 +94,18 @@ pub fn pick(q: &Queue, entities: &[Entity], protect: bool) -> Option<TaskId> {
     if q.len() <= 1 {
         return q.all().next();
     }
-    if let Some(next) = q.next.filter(|&t| protect && eligible(q, entities, t)) {
+    let eligible = eligible_in(q, entities);
+    if let Some(next) = q.next.filter(|&t| protect && eligible(t)) {
         return Some(next);
     }
-    let current = q.current.filter(|&t| eligible(q, entities, t));
+    let current = q.current.filter(|&t| eligible(t));
     if let Some(t) = current
         && protect
         && entities[t].vruntime < entities[t].protected
     {
         return current;
     }
-    let able = q.waiting.iter().filter(|&&t| eligible(q, entities, t));
+    let able = q.waiting.iter().filter(|&&t| eligible(t));
     let best = able.min_by_key(|&&t| entities[t].deadline).copied();
     match (current, best) {
         (Some(t), Some(b)) if entities[b].deadline <= entities[t].deadline => Some(b),
@@ -112,22 +116,95 @@ pub fn pick(q: &Queue, entities: &[Entity], protect: bool) -> Option<TaskId> {
     }
 }
 
-/// Whether a task that wakes or comes runs at once (kernel: wakeup_preempt_fair()). With a shorter
-/// slice than the running task, it does if it is eligible, and becomes the next buddy
+/// How a task came to the queue: by a wakeup, a fork or a move.
+#[derive(Clone, Copy, Debug)]
+pub struct Came {
+    pub fork: bool,
+    pub sync: bool,
+    /// From an interrupt.
+    pub timer: bool,
+    /// It was still queued.
+    pub delayed: bool,
+}
+
+impl Came {
+    pub fn new(wake: Wake) -> Came {
+        Came {
+            fork: wake.fork,
+            sync: wake.sync,
+            timer: wake.timer,
+            delayed: false,
+        }
+    }
+}
+
+/// What a task that comes does to the running one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It runs at once.
+    Preempts,
+    /// It shortens the protection.
+    Shortens,
+    None,
+}
+
+/// What a task that wakes or comes does to the running one (kernel: wakeup_preempt_fair()). With a
+/// shorter slice than that, it preempts if it is eligible, and becomes the next buddy
 /// (PREEMPT_SHORT).
 pub fn preempts(
     q: &mut Queue,
     entities: &mut [Entity],
     current: TaskId,
     task: TaskId,
-    fork: bool,
-) -> bool {
-    let less = entities[task].slice < entities[current].slice;
-    let picked = pick(q, entities, !less) == Some(task);
-    // The place of a forked task alone interrupts nothing.
-    if !less {
-        return picked && !fork;
+    linux: Linux,
+    came: Came,
+) -> Effect {
+    if entities[task].slice < entities[current].slice {
+        return match short_preempts(q, entities, task) {
+            true => Effect::Preempts,
+            false => Effect::Shortens,
+        };
     }
+    if linux == Linux::NextBuddy
+        && let Some(effect) = becomes_next(q, entities, current, task, came)
+    {
+        return effect;
+    }
+    match pick(q, entities, true) == Some(task) {
+        // The place of a forked task alone interrupts nothing.
+        true if linux == Linux::V6_18 || !came.fork => Effect::Preempts,
+        _ if linux == Linux::V6_18 => Effect::None,
+        _ => Effect::Shortens,
+    }
+}
+
+/// The wakee becomes the next buddy, unless there is one with an earlier deadline. Some: nothing
+/// else is asked. A running task that has had more than its share gives way. One that a sync wakeup
+/// interrupts goes on: the kernel asks how long it has run since it was charged, which it has just
+/// been (source 006).
+fn becomes_next(
+    q: &mut Queue,
+    entities: &[Entity],
+    current: TaskId,
+    task: TaskId,
+    came: Came,
+) -> Option<Effect> {
+    if came.fork || came.delayed {
+        return Some(Effect::None);
+    }
+    if !came.timer && !eligible(q, entities, current) {
+        return Some(Effect::Preempts);
+    }
+    let earlier = |next: TaskId| entities[next].deadline < entities[task].deadline;
+    if q.next.is_some_and(earlier) {
+        return None;
+    }
+    q.next = Some(task);
+    came.sync.then_some(Effect::None)
+}
+
+fn short_preempts(q: &mut Queue, entities: &[Entity], task: TaskId) -> bool {
+    let picked = pick(q, entities, false) == Some(task);
     let goes_first = picked || eligible(q, entities, task);
     let shorter = |next: TaskId| entities[next].slice < entities[task].slice;
     if goes_first && !q.next.is_some_and(shorter) {

@@ -32,6 +32,7 @@ use crate::native::sys::{self, timer_kind};
 use crate::native::{Act, Attr, Kernel, SchedPolicy, TaskId};
 use balance::Balance;
 use cfs::Times;
+use eevdf::{Came, Effect};
 use queue::{Entity, Queue};
 
 pub struct Fair {
@@ -49,6 +50,8 @@ pub struct Fair {
     now: u64,
     /// Runnable tasks that do not run, on all CPUs.
     waiting: usize,
+    /// Some task is, or was, SCHED_IDLE.
+    any_sched_idle: bool,
     acts: Vec<Act>,
 }
 
@@ -77,6 +80,7 @@ impl Fair {
             tick: params.ns("tick_period"),
             now: 0,
             waiting: 0,
+            any_sched_idle: false,
             acts: Vec::new(),
             kernel,
         }
@@ -127,7 +131,7 @@ impl Fair {
         e.picked_ran += ns;
         e.ran_at = self.now;
         match self.rules {
-            Rules::Eevdf => {
+            Rules::Eevdf(_) => {
                 let over = eevdf::charged(e) || e.vruntime >= e.protected;
                 over && !q.waiting.is_empty()
             }
@@ -154,7 +158,7 @@ impl Fair {
         self.queues[cpu].idle.comes(wakes, self.now);
         let q = &self.queues[cpu];
         match self.rules {
-            Rules::Eevdf => eevdf::place(q, &mut self.entities, task),
+            Rules::Eevdf(_) => eevdf::place(q, &mut self.entities, task),
             Rules::Cfs => cfs::place(q, &mut self.entities, task, &self.times, wakes),
         }
         self.queues[cpu].waiting.push(task);
@@ -177,7 +181,7 @@ impl Fair {
     fn leave(&mut self, cpu: usize, task: TaskId) {
         let q = &mut self.queues[cpu];
         match self.rules {
-            Rules::Eevdf => eevdf::leave(q, &mut self.entities, task, self.tick),
+            Rules::Eevdf(_) => eevdf::leave(q, &mut self.entities, task, self.tick),
             Rules::Cfs => cfs::follow(q, &self.entities),
         }
     }
@@ -194,7 +198,7 @@ impl Fair {
     fn goes(&mut self, from: usize, task: TaskId, to: usize) {
         let e = &mut self.entities[task];
         match self.rules {
-            Rules::Eevdf => {
+            Rules::Eevdf(_) => {
                 e.deadline -= e.vruntime;
                 e.relative = true;
             }
@@ -207,27 +211,33 @@ impl Fair {
     /// Moves a waiting task, and runs it there at once if it may preempt.
     fn sends(&mut self, from: usize, task: TaskId, to: usize, orders: &mut Vec<Order>) {
         self.moves(from, task, to, orders);
-        self.check_preempt(to, task, false, orders);
+        self.check_preempt(to, task, Came::new(Wake::by(from)), orders);
     }
 
-    /// The task has joined the queue, newly forked or not: preempts the running one if it may
-    /// (kernel: wakeup_preempt()).
-    fn check_preempt(&mut self, cpu: usize, task: TaskId, fork: bool, orders: &mut Vec<Order>) {
+    /// The task has joined the queue: preempts the running one if it may (kernel:
+    /// wakeup_preempt()).
+    fn check_preempt(&mut self, cpu: usize, task: TaskId, came: Came, orders: &mut Vec<Order>) {
         let q = &mut self.queues[cpu];
         let Some(current) = q.current else {
             orders.push(Order::Reschedule(cpu));
             return;
         };
         let policy = |task: TaskId| self.entities[task].policy;
-        let goes_first = match (policy(current), policy(task)) {
-            (SchedPolicy::Idle, SchedPolicy::Other | SchedPolicy::Batch) => true,
-            (_, SchedPolicy::Batch | SchedPolicy::Idle) => false,
+        let effect = match (policy(current), policy(task)) {
+            (SchedPolicy::Idle, SchedPolicy::Other | SchedPolicy::Batch) => Effect::Preempts,
+            (_, SchedPolicy::Batch | SchedPolicy::Idle) => Effect::Shortens,
             _ => match self.rules {
-                Rules::Eevdf => eevdf::preempts(q, &mut self.entities, current, task, fork),
-                Rules::Cfs => cfs::preempts(&self.entities, current, task, &self.times),
+                Rules::Eevdf(linux) => {
+                    eevdf::preempts(q, &mut self.entities, current, task, linux, came)
+                }
+                Rules::Cfs if cfs::preempts(&self.entities, current, task, &self.times) => {
+                    Effect::Preempts
+                }
+                Rules::Cfs => Effect::None,
             },
         };
-        if self.rules == Rules::Eevdf {
+        let goes_first = effect == Effect::Preempts;
+        if self.rules != Rules::Cfs && effect != Effect::None {
             eevdf::protects_less(q, &mut self.entities, current, goes_first);
         }
         if goes_first && !q.told {
@@ -241,7 +251,7 @@ impl Fair {
     /// picked: then it owes nothing.
     fn stays(&self, cpu: usize, task: TaskId) -> bool {
         let q = &self.queues[cpu];
-        self.rules == Rules::Eevdf && q.len() > 1 && !eevdf::eligible(q, &self.entities, task)
+        self.rules != Rules::Cfs && q.len() > 1 && !eevdf::eligible(q, &self.entities, task)
     }
 
     /// The task is woken while it still is queued, and goes on there (kernel:
@@ -274,7 +284,7 @@ impl Fair {
         loop {
             let q = &self.queues[cpu];
             let task = match self.rules {
-                Rules::Eevdf => eevdf::pick(q, &self.entities, true),
+                Rules::Eevdf(_) => eevdf::pick(q, &self.entities, true),
                 Rules::Cfs => cfs::pick(q, &self.entities),
             }?;
             if !self.entities[task].delayed {
@@ -314,7 +324,7 @@ impl Fair {
         q.remove(task);
         q.current = Some(task);
         self.waiting -= 1;
-        if self.rules == Rules::Eevdf {
+        if self.rules != Rules::Cfs {
             eevdf::protect(q, &mut self.entities, task);
         }
         let e = &mut self.entities[task];
@@ -404,6 +414,7 @@ impl Scheduler for Fair {
         self.kernel.set_attr(task, attr);
         let e = &mut self.entities[task];
         e.policy = attr.policy;
+        self.any_sched_idle |= attr.policy == SchedPolicy::Idle;
         e.reweighs(queue::weight_of(attr));
         e.slice = attr.slice_ns.unwrap_or(self.slice) as i64;
     }
@@ -444,9 +455,7 @@ impl Scheduler for Fair {
             let current = self.cpus.current[wake.cpu];
             cpu = match wake.fork {
                 true => self.descends(wake.cpu, task, false),
-                false => self
-                    .kernel
-                    .select_cpu(wake.cpu, current, task, wake.flags()),
+                false => self.selects(wake, current, task),
             };
             self.forget_acts();
         }
@@ -466,7 +475,11 @@ impl Scheduler for Fair {
     fn arrive(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) {
         let cpu = self.kernel.cpu_of(task);
         self.kernel.set_runnable(task, true, false);
-        if self.entities[task].delayed {
+        let came = Came {
+            delayed: self.entities[task].delayed,
+            ..Came::new(wake)
+        };
+        if came.delayed {
             self.requeue(cpu, task, orders);
         } else {
             let arrival = match (wake.exec, wake.fork) {
@@ -478,7 +491,7 @@ impl Scheduler for Fair {
         }
         // Until its delayed move, a task competes like any other on its CPU, which may be idle by
         // now.
-        self.check_preempt(cpu, task, wake.fork, orders);
+        self.check_preempt(cpu, task, came, orders);
         let delay_at = self.kernel.state(task).delay_at;
         if delay_at > 0 {
             self.start_delay(cpu, delay_at, orders);
@@ -493,7 +506,7 @@ impl Scheduler for Fair {
         self.charge(cpu);
         self.kernel.yields(cpu, task);
         self.forget_acts();
-        if self.rules == Rules::Eevdf {
+        if self.rules != Rules::Cfs {
             eevdf::yields(&self.queues[cpu], &mut self.entities, task);
         }
     }

@@ -140,12 +140,17 @@ impl Queue {
         self.all().map(|t| entities[t].weight).sum()
     }
 
-    /// The weighted mean of virtual times (kernel: avg_vruntime()).
-    pub fn mean(&self, entities: &[Entity]) -> i64 {
-        let (sum, load) = self.all().fold((0, 0), |(sum, load), t| {
+    /// The weighted sum of virtual times, from the base on, and the sum of weights.
+    pub fn sums(&self, entities: &[Entity]) -> (i64, i64) {
+        self.all().fold((0, 0), |(sum, load), t| {
             let e = &entities[t];
             (sum + (e.vruntime - self.base) * e.weight, load + e.weight)
-        });
+        })
+    }
+
+    /// The weighted mean of virtual times (kernel: avg_vruntime()).
+    pub fn mean(&self, entities: &[Entity]) -> i64 {
+        let (sum, load) = self.sums(entities);
         if load == 0 {
             self.base
         } else {

@@ -7,13 +7,14 @@ use crate::native::World;
 use crate::policy::arms::Settings;
 use crate::policy::config::Config;
 use crate::sim::model;
+use crate::sim::policy::Linux;
 
 const MS: u64 = 1_000_000;
 /// The machine has been up for this long, ns.
 const NOW: u64 = 1_000 * MS;
 
 fn fair() -> Fair {
-    fair_of(Rules::Eevdf)
+    fair_of(Rules::EEVDF)
 }
 
 fn fair_of(rules: Rules) -> Fair {
@@ -98,6 +99,35 @@ fn a_child_is_no_earlier_than_its_parent() {
         fair.arrive(Wake::fork(0), 2, &mut Vec::new());
         let queue = &fair.queues[fair.kernel.cpu_of(2)];
         assert_eq!(fair.entities[2].vruntime - queue.base, child_ahead);
+    }
+}
+
+/// Before 7.0 a CPU that runs only SCHED_IDLE, however many, is free for a SCHED_IDLE task too
+/// (sched_idle_cpu(), choose_idle_cpu()).
+#[test]
+fn a_sched_idle_task_takes_no_cpu_of_others() {
+    let idle = Attr {
+        policy: SchedPolicy::Idle,
+        ..Attr::default()
+    };
+    for (rules, stays) in [
+        (Rules::Eevdf(Linux::V6_19), true),
+        (Rules::EEVDF, false),
+        (Rules::Cfs, true),
+    ] {
+        let mut fair = fair_of(rules);
+        for task in 0..2 {
+            fair.begin(task, 0, 0);
+            fair.set_attr(task, &idle);
+            fair.arrive(Wake::fork(0), task, &mut Vec::new());
+        }
+        fair.pick(0, &mut Vec::new()).expect("somebody waits");
+        fair.begin(2, 0, 0);
+        fair.set_attr(2, &idle);
+        let to = fair.place(Wake::by(0), 2, &mut Vec::new());
+        assert_eq!(to == 0, stays, "{rules:?}: {to}");
+        let free = fair.idlest_cpu(&[0, 1], 2);
+        assert_eq!(free == 0, stays, "{rules:?}: fork on {free}");
     }
 }
 

@@ -5,7 +5,7 @@ use super::expr::{Atom, Expr, Unit};
 use super::text::{Line, at, lines, until};
 use super::whole::MOST;
 use super::{Barrier, Channel, Faults, Group, Load, Measure, Paged, Settings, Step, Vary, Which};
-use crate::native::Attr;
+use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -329,10 +329,20 @@ impl<'a> Parser<'a> {
                     let nice = value.parse().ok().filter(|n| (-20..20).contains(n));
                     group.attr.nice = nice.context("a nice level, -20 to 19, was expected")?;
                 }
+                ["policy", value @ ..] => {
+                    group.attr.policy = match self.known(value, Unit::None)? {
+                        0 => SchedPolicy::Other,
+                        3 => SchedPolicy::Batch,
+                        5 => SchedPolicy::Idle,
+                        other => bail!(
+                            "policy {other} where 0, 3 (SCHED_BATCH) or 5 (SCHED_IDLE) was expected"
+                        ),
+                    };
+                }
                 ["cpus", list] => group.cpus = vec![range(list)?],
                 [list] if !group.cpus.is_empty() => group.cpus.push(range(list)?),
                 _ => bail!(
-                    "{:?} where set, memory, start, nice or cpus was expected",
+                    "{:?} where set, memory, start, nice, policy or cpus was expected",
                     part.join(" ")
                 ),
             }

@@ -108,7 +108,7 @@ impl Case {
     fn policy_told(&self) -> String {
         let (name, settings) = match &self.policy {
             Policy::Ext(settings) => ("sched_ext", settings),
-            Policy::Fair(Rules::Eevdf, settings) => ("eevdf", settings),
+            Policy::Fair(Rules::Eevdf(_), settings) => ("eevdf", settings),
             Policy::Fair(Rules::Cfs, settings) => ("cfs", settings),
             other => return format!("{other:?}"),
         };
@@ -152,7 +152,7 @@ fn params(rng: &mut Rng) -> Params {
 fn policy(rng: &mut Rng) -> Policy {
     let settings = settings(rng);
     match rng.below(8) {
-        0 => Policy::Fair(Rules::Eevdf, settings),
+        0 => Policy::Fair(Rules::EEVDF, settings),
         1 => Policy::Fair(Rules::Cfs, settings),
         2 => Policy::Cosmos,
         _ => Policy::Ext(settings),

@@ -6,7 +6,7 @@
 //! for how many "always 0 %" would; `record`: the scores of the tables at full length; `beside`:
 //! our own choice beside the sources'; `matrix`: the same on machines and workloads that no source
 //! has; `sensitivity`: which verdicts depend on which parameter; `frozen`: since when the model is
-//! unchanged; `show`: how tables are printed.
+//! unchanged; `predicted`: effects from before they were published; `show`: how tables are printed.
 
 mod beside;
 mod cases;
@@ -14,6 +14,7 @@ mod cells;
 mod frozen;
 mod matrix;
 mod metric;
+mod predicted;
 mod record;
 mod rows;
 mod score;
@@ -36,6 +37,7 @@ use beside::Wanted;
 use cases::{Case, Outcomes};
 use cells::{Cell, Cells};
 use metric::{change, mean};
+use predicted::prediction;
 use rows::{Row, Use, rows};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -54,10 +56,12 @@ pub struct TablePlan {
     pub beside: bool,
     /// Show the changes of the model since it was frozen.
     pub changes: bool,
+    /// Instead of runs, take the effects as they were predicted.
+    pub predicted: bool,
 }
 
 /// A figure and its standard error.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Figure {
     pub value: f64,
     pub error: Option<f64>,
@@ -120,6 +124,7 @@ pub struct Table {
     pub seeds: u64,
     pub most_seeds: u64,
     pub short: bool,
+    pub predicted: bool,
     pub frozen: Frozen,
     /// The changes since, if they are asked for.
     #[serde(skip)]
@@ -183,7 +188,26 @@ impl Rows {
 
     fn lines(&self, outcomes: &Outcomes) -> Result<Vec<Line>> {
         let lines = self.0.iter();
-        lines.map(|(row, cell)| line(row, cell, outcomes)).collect()
+        let of = |(row, cell): &(Row, _)| line(row, simulated(row, cell, outcomes));
+        lines.map(of).collect()
+    }
+
+    /// Errors: the source has no prediction, or that is malformed.
+    fn predicted(&self, source: &str) -> Result<Vec<Line>> {
+        let prediction = prediction(source)?;
+        let of = |(row, _): &(Row, _)| {
+            let predicted = prediction.get(row.name);
+            let (effect, runs) = *predicted.ok_or("not predicted")?;
+            Ok(Simulated {
+                effect,
+                runs,
+                ..Simulated::default()
+            })
+        };
+        self.0
+            .iter()
+            .map(|known| line(&known.0, of(known)))
+            .collect()
     }
 }
 
@@ -212,6 +236,9 @@ pub fn not_modelled() -> Result<Vec<(&'static str, &'static str, String)>> {
 /// Runs what the rows ask for. Errors: there is no such source; a table is malformed.
 pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
     let rows = Rows::of(&plan.source)?;
+    if plan.predicted {
+        return tables_of(plan, &rows.predicted(&plan.source)?, |_| Vec::new());
+    }
     let beside = match plan.beside {
         true => beside::wanted(&rows.0, &Cells::read()?)?,
         false => Vec::new(),
@@ -219,7 +246,18 @@ pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
     let mut cases = rows.cases();
     cases.extend(beside.iter().flat_map(Wanted::cases));
     let (outcomes, _) = Outcomes::of(&cases, &plan.effort, &[])?;
-    let lines = rows.lines(&outcomes)?;
+    tables_of(plan, &rows.lines(&outcomes)?, |source| {
+        let of = beside.iter().filter(|w| w.source == source);
+        of.map(|w| w.compared(&outcomes)).collect()
+    })
+}
+
+/// One table for each source of the lines.
+fn tables_of(
+    plan: &TablePlan,
+    lines: &[Line],
+    beside: impl Fn(&str) -> Vec<Compared>,
+) -> Result<Vec<Table>> {
     let frozen = Frozen::read()?;
     let table = |lines: &[Line]| {
         let source = lines[0].source;
@@ -229,13 +267,13 @@ pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
             let lines = lines.iter().filter(|l| fitted || !l.calibrates());
             Score::of(lines).filter(|_| !plan.effort.short)
         };
-        let of = beside.iter().filter(|w| w.source == source);
         Table {
             source,
             message: lines[0].message,
             seeds: plan.effort.runs(),
             most_seeds: plan.effort.most(),
             short: plan.effort.short,
+            predicted: plan.predicted,
             frozen: frozen.clone(),
             log: plan.changes.then(|| frozen.log(source)),
             params: plan.effort.params.clone(),
@@ -245,7 +283,7 @@ pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
             rows,
             others,
             apart,
-            beside: of.map(|w| w.compared(&outcomes)).collect(),
+            beside: beside(source),
         }
     };
     let of_sources = lines.chunk_by(|a, b| a.source == b.source);
@@ -263,18 +301,45 @@ impl Line {
     }
 }
 
-fn line(row: &Row, cell: &Result<Cell, String>, outcomes: &Outcomes) -> Result<Line> {
-    let cell = cell.as_ref();
-    let values = cell
-        .map_err(String::clone)
-        .and_then(|cell| outcomes.pairs(cell, cell.base, cell.variant));
-    let known = values.as_ref().ok();
-    let runs = known.map_or(0, |v| v.0.len() as u64);
-    let effect = known.map(|(base, variant)| change(base, variant));
-    let base = known.map(|v| mean(&v.0));
+/// What the model says of a row.
+#[derive(Default)]
+struct Simulated {
+    effect: Figure,
+    runs: u64,
+    /// The means of base and variant, and the base in the published unit.
+    means: Option<(f64, f64)>,
+    level: Option<f64>,
+}
+
+fn simulated(
+    row: &Row,
+    cell: &Result<Cell, String>,
+    outcomes: &Outcomes,
+) -> Result<Simulated, String> {
+    let cell = cell.as_ref().map_err(String::clone)?;
+    let (base, variant) = outcomes.pairs(cell, cell.base, cell.variant)?;
+    Ok(Simulated {
+        effect: change(&base, &variant),
+        runs: base.len() as u64,
+        means: Some((mean(&base), mean(&variant))),
+        level: cell.level(row, mean(&base)),
+    })
+}
+
+fn line(row: &Row, simulated: Result<Simulated, String>) -> Result<Line> {
+    let known = simulated.as_ref().ok();
+    let runs = known.map_or(0, |s| s.runs);
+    let effect = known.map(|s| s.effect);
+    let means = known.and_then(|s| s.means);
     let demand = Demand::of(row);
-    let verdict = effect.map_or(Verdict::NotModelled, |e| demand.judge(e, runs));
-    let undecided_seeds = effect.and_then(|e| demand.undecided(e, runs));
+    let sealed = row.used == Use::Sealed;
+    let verdict = match effect {
+        None => Verdict::NotModelled,
+        Some(_) if sealed => Verdict::Sealed,
+        Some(effect) => demand.judge(effect, runs),
+    };
+    let undecided = effect.filter(|_| !sealed);
+    let undecided_seeds = undecided.and_then(|e| demand.undecided(e, runs));
     let published = row.effect.map(|value| Figure {
         value,
         error: row.error,
@@ -298,15 +363,15 @@ fn line(row: &Row, cell: &Result<Cell, String>, outcomes: &Outcomes) -> Result<L
         published_variant: row.variant_value,
         simulated: effect,
         runs,
-        level: base.and_then(|base| cell.ok()?.level(row, base)),
-        simulated_base: base,
-        simulated_variant: known.map(|v| mean(&v.1)),
-        difference: effect.map(|e| e.value - row.effect.unwrap_or(0.0)),
+        level: known.and_then(|s| s.level),
+        simulated_base: means.map(|m| m.0),
+        simulated_variant: means.map(|m| m.1),
+        difference: undecided.map(|e| e.value - row.effect.unwrap_or(0.0)),
         verdict,
         undecided_seeds,
-        why: values.err(),
+        why: simulated.err(),
         notes: match verdict {
-            Verdict::NotModelled | Verdict::Underpowered => Vec::new(),
+            Verdict::NotModelled | Verdict::Underpowered | Verdict::Sealed => Vec::new(),
             Verdict::Ok if undecided_seeds.is_none() => Vec::new(),
             _ => notes(row)?,
         },

@@ -7,12 +7,14 @@ use serde::Serialize;
 
 /// Drawn from docs/simulator/*.md by a test. Columns: the source, then those of `Score::cells`.
 const RECORD: &str = include_str!("../data/record.tsv");
-const NAMES: [(&str, &str); 5] = [
+const NAMES: [(&str, &str); 7] = [
     ("000", "Lawall"),
     ("001", "Gouicem"),
     ("002", "Patra"),
     ("003", "Roy v7"),
     ("004", "Desnoyers"),
+    ("005", "Loehle"),
+    ("006", "Gorman"),
 ];
 
 /// The score of the rows of one source.

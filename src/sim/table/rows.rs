@@ -26,9 +26,12 @@ pub enum Use {
     Summary,
     /// Not published by the source itself.
     Context,
+    /// Published, but the figure is not entered: a prediction comes first
+    /// (docs/simulator/predictions).
+    Sealed,
 }
 
-const USES: [(&str, Use); 8] = [
+const USES: [(&str, Use); 9] = [
     ("calibrates", Use::Calibrates),
     ("effect", Use::Effect),
     ("control", Use::Control),
@@ -37,6 +40,7 @@ const USES: [(&str, Use); 8] = [
     ("foreign", Use::Foreign),
     ("summary", Use::Summary),
     ("context", Use::Context),
+    ("sealed", Use::Sealed),
 ];
 
 impl Use {

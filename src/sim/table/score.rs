@@ -33,7 +33,7 @@ impl Score {
     /// None: no row counts.
     pub fn of<'a>(lines: impl Iterator<Item = &'a Line>) -> Option<Score> {
         let powered = |l: &&Line| {
-            let without = [Verdict::Underpowered, Verdict::NotModelled];
+            let without = [Verdict::Underpowered, Verdict::NotModelled, Verdict::Sealed];
             !without.contains(&l.verdict)
         };
         let lines: Vec<&Line> = lines.filter(powered).collect();
@@ -98,7 +98,7 @@ mod tests {
     fn lines(source: &str, of: &dyn Fn(&Line) -> f64) -> Vec<Line> {
         let rows = Rows::of(source).unwrap().that_count().0;
         let simulated = rows.iter().map(|(row, _)| {
-            let mut line = line(row, &Err(String::new()), &Default::default()).unwrap();
+            let mut line = line(row, Err(String::new())).unwrap();
             let value = of(&line);
             let simulated = Figure { value, ..ZERO };
             line.simulated = Some(simulated);

@@ -26,7 +26,11 @@ pub fn document(plan: &TablePlan, tables: &[Table]) -> String {
 /// The title of a document, and the command that writes it. `what`: the options that choose the
 /// table.
 pub fn head(title: &str, plan: &TablePlan, what: &str) -> String {
-    let (source, options) = (&plan.source, options(&plan.effort));
+    let source = &plan.source;
+    let options = match plan.predicted {
+        true => " --predicted".to_string(),
+        false => options(&plan.effort),
+    };
     format!(
         "# {title}\n\n\
          Written by `scx_roost sim --table {source}{options}{what} --markdown`; \
@@ -65,14 +69,14 @@ impl Table {
             Form::Text => format!("{title}: {message}\n"),
             Form::Markdown => format!("## {title}\n\n{message}\n\n"),
         };
-        text += &format!(
-            "{} {runs} of each. {}",
-            match self.most_seeds > self.seeds {
-                true => format!("{} to {}", self.seeds, self.most_seeds),
-                false => self.seeds.to_string(),
-            },
-            self.frozen.text()
-        );
+        text += &match (self.predicted, self.most_seeds > self.seeds) {
+            (true, _) => "Simulated: as predicted (predictions/README.md).\n".to_string(),
+            (_, true) => format!("{} to {} {runs} of each. ", self.seeds, self.most_seeds),
+            _ => format!("{} {runs} of each. ", self.seeds),
+        };
+        if !self.predicted {
+            text += &self.frozen.text();
+        }
         if let Some(log) = &self.log {
             text += log;
         }

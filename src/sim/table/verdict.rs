@@ -37,6 +37,8 @@ pub enum Verdict {
     Underpowered,
     #[serde(rename = "not modelled")]
     NotModelled,
+    #[serde(rename = "sealed")]
+    Sealed,
 }
 
 impl Verdict {
@@ -48,6 +50,7 @@ impl Verdict {
             Verdict::Effect => "miss (effect where none)",
             Verdict::Underpowered => "underpowered",
             Verdict::NotModelled => "not modelled",
+            Verdict::Sealed => "sealed",
         }
     }
 }
