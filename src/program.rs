@@ -4,7 +4,7 @@
 #[cfg(feature = "ab")]
 use crate::ab;
 use crate::bpf::ToLog;
-use crate::cli::{self, Command};
+use crate::cli::{self, Command, pages};
 #[cfg(feature = "export")]
 use crate::clients::export;
 use crate::clients::{ctl, exec, monitor as live, status, stop};
@@ -66,6 +66,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::AbGuardian => ab::real::guardian::watch(),
         Command::Status { path, json } => return status::run(&path, json),
         Command::Stop { path } => stop::run(&path),
+        Command::Man { folder } => pages::man(&folder),
         Command::Ctl {
             path,
             verb,

@@ -5,7 +5,7 @@ mod args;
 mod catalog;
 mod forgotten;
 mod help;
-mod pages;
+pub mod pages;
 
 #[cfg(feature = "ab")]
 use crate::ab::args::{AbArgs, TuneArgs};
@@ -79,6 +79,10 @@ pub enum Command {
     Status {
         path: PathBuf,
         json: bool,
+    },
+    /// Writes the manual pages.
+    Man {
+        folder: PathBuf,
     },
     /// Stops the running scheduler.
     Stop {
@@ -313,7 +317,7 @@ impl Sub {
             }
             Sub::Status { of, json: too } => of.status(json || too),
             Sub::Stop { at } => Command::Stop { path: at.ctl_path },
-            Sub::Text(text) => Command::Print(text.resolve(json)?),
+            Sub::Text(text) => text.resolve(json)?,
             Sub::Ctl {
                 verb,
                 at,
@@ -365,13 +369,14 @@ impl Sub {
 
 impl Text {
     /// `json`: as given before the subcommand.
-    fn resolve(self, json: bool) -> Result<String> {
-        match self {
-            Text::Features { name, json: too } => catalog::features(name.as_deref(), json || too),
-            Text::Presets { json: too } => catalog::presets(json || too),
-            Text::Completions { shell } => pages::completions(shell),
-            Text::Man { folder } => Ok(format!("{} pages\n", pages::man(&folder)?)),
-        }
+    fn resolve(self, json: bool) -> Result<Command> {
+        let text = match self {
+            Text::Features { name, json: too } => catalog::features(name.as_deref(), json || too)?,
+            Text::Presets { json: too } => catalog::presets(json || too)?,
+            Text::Completions { shell } => pages::completions(shell)?,
+            Text::Man { folder } => return Ok(Command::Man { folder }),
+        };
+        Ok(Command::Print(text))
     }
 }
 

@@ -15,13 +15,11 @@ pub fn completions(shell: Shell) -> Result<String> {
     String::from_utf8(text).context("completions are text")
 }
 
-/// Writes a manual page for the program and for each command into the folder. Returns their number.
-pub fn man(folder: &Path) -> Result<usize> {
+/// Writes a manual page for the program and for each command into the folder.
+pub fn man(folder: &Path) -> Result<()> {
     let failed = || format!("cannot write manual pages to {}", folder.display());
     std::fs::create_dir_all(folder).with_context(failed)?;
-    clap_mangen::generate_to(Cli::command(), folder).with_context(failed)?;
-    let pages = std::fs::read_dir(folder).with_context(failed)?;
-    Ok(pages.count())
+    clap_mangen::generate_to(Cli::command(), folder).with_context(failed)
 }
 
 #[cfg(test)]
@@ -31,7 +29,7 @@ mod tests {
     #[test]
     fn a_page_for_each_command_and_options_in_completions() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(man(folder.path()).unwrap() > 10);
+        man(folder.path()).unwrap();
         let page = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
         assert!(page("scx_roost.1").contains("stats\\-group"));
         assert!(page("scx_roost-ctl-set.1").contains("disable"));

@@ -318,40 +318,46 @@ impl<'a> Parser<'a> {
             program: Arc::default(),
         };
         for part in parts {
-            match part {
-                ["set", value @ ..] => group.set = self.known(value, Unit::Size)?,
-                ["memory", value @ ..] => {
-                    group.memory = self.known(value, Unit::None)?;
-                    ensure!(group.memory <= 100, "memory is at most 100 %");
-                }
-                ["start", value @ ..] => group.start = self.time(value)?,
-                ["nice", value] => {
-                    let nice = value.parse().ok().filter(|n| (-20..20).contains(n));
-                    group.attr.nice = nice.context("a nice level, -20 to 19, was expected")?;
-                }
-                ["policy", value @ ..] => {
-                    group.attr.policy = match self.known(value, Unit::None)? {
-                        0 => SchedPolicy::Other,
-                        3 => SchedPolicy::Batch,
-                        5 => SchedPolicy::Idle,
-                        other => bail!(
-                            "policy {other} where 0, 3 (SCHED_BATCH) or 5 (SCHED_IDLE) was expected"
-                        ),
-                    };
-                }
-                ["cpus", list] => group.cpus = vec![range(list)?],
-                [list] if !group.cpus.is_empty() => group.cpus.push(range(list)?),
-                _ => bail!(
-                    "{:?} where set, memory, start, nice, policy or cpus was expected",
-                    part.join(" ")
-                ),
-            }
+            self.attribute(&mut group, part)?;
         }
         let mut program = Vec::new();
         self.block(body, 1, 0, &mut program)?;
         program.push(Step::Exit);
         group.program = Arc::new(program);
         Ok(group)
+    }
+
+    /// What follows a comma in the head of a group.
+    fn attribute(&mut self, group: &mut Group, part: &[&'a str]) -> Result<()> {
+        match part {
+            ["set", value @ ..] => group.set = self.known(value, Unit::Size)?,
+            ["memory", value @ ..] => {
+                group.memory = self.known(value, Unit::None)?;
+                ensure!(group.memory <= 100, "memory is at most 100 %");
+            }
+            ["start", value @ ..] => group.start = self.time(value)?,
+            ["nice", value] => {
+                let nice = value.parse().ok().filter(|n| (-20..20).contains(n));
+                group.attr.nice = nice.context("a nice level, -20 to 19, was expected")?;
+            }
+            ["policy", value @ ..] => {
+                group.attr.policy = match self.known(value, Unit::None)? {
+                    0 => SchedPolicy::Other,
+                    3 => SchedPolicy::Batch,
+                    5 => SchedPolicy::Idle,
+                    other => bail!(
+                        "policy {other} where 0, 3 (SCHED_BATCH) or 5 (SCHED_IDLE) was expected"
+                    ),
+                };
+            }
+            ["cpus", list] => group.cpus = vec![range(list)?],
+            [list] if !group.cpus.is_empty() => group.cpus.push(range(list)?),
+            _ => bail!(
+                "{:?} where set, memory, start, nice, policy or cpus was expected",
+                part.join(" ")
+            ),
+        }
+        Ok(())
     }
 
     /// Reads the lines of `depth` and those below them. `slot`: the counter of the next loop.
