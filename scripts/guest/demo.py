@@ -22,7 +22,8 @@ ROOST = TOP / "target/release/scx_roost"
 LIMIT_S = 1200
 PROGRAMS = ("hackbench", "stress-ng")
 # What scx_roost does instead of running.
-NO_RUN = ("--monitor", "--help-stats", "-V", "--version", "topology", "doctor", "ctl", "exec")
+NO_RUN = ("--monitor", "--help-stats", "--help-all", "-V", "--version", "topology", "doctor", "ctl", "exec", "status",
+          "stop", "features", "presets", "completions", "man", "monitor", "export", "ab", "tune", "sim", "record")
 WORKS = {"hackbench": "messages (hackbench)", "stress-ng": "computing (stress-ng)", "fork-wait": "forks (fork and wait)"}
 # Of a hundred wakeups.
 PLACES = {"idle_core_pct": "to a wholly idle core", "previous_pct": "to the CPU where it ran last",
@@ -85,6 +86,9 @@ def table(values):
     for name, title in PLACES.items():
         cells = "".join(f"{placed(values, arm, name):>24.0f}" for arm in ("kernel", "roost"))
         lines.append(f"  {title:26}{cells}")
+    lost = sum(sum(v["lost"]) for (arm, _), v in values.items() if arm != "warmup")
+    if lost:
+        lines.append(f"  ({lost:.0f} records of the trace were lost: these numbers are of the rest)")
     return "\n".join(lines)
 
 

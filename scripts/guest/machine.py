@@ -129,7 +129,9 @@ def _end_by_exception(number, _frame):
 def clean_up_when_ended():
     """By SIGTERM, and by SIGHUP as a terminal is closed: what 'with' and 'finally' clean up is cleaned up."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end_by_exception)
+        # nohup ignores the second.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _end_by_exception)
 
 
 def _boot_once(kernel, image, topology, accel, qemu, seed, append, extra, limit_s, on_line, interactive):

@@ -4,14 +4,14 @@
 
 use super::args::Cli;
 use anyhow::{Context, Result};
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use std::path::Path;
 
 /// The completions for a shell.
 pub fn completions(shell: Shell) -> Result<String> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "scx_roost", &mut text);
+    clap_complete::generate(shell, &mut for_people(), "scx_roost", &mut text);
     String::from_utf8(text).context("completions are text")
 }
 
@@ -19,7 +19,22 @@ pub fn completions(shell: Shell) -> Result<String> {
 pub fn man(folder: &Path) -> Result<()> {
     let failed = || format!("cannot write manual pages to {}", folder.display());
     std::fs::create_dir_all(folder).with_context(failed)?;
-    clap_mangen::generate_to(Cli::command(), folder).with_context(failed)
+    clap_mangen::generate_to(for_people(), folder).with_context(failed)
+}
+
+/// The command without the helpers that the program itself starts.
+fn for_people() -> Command {
+    let all = Cli::command();
+    let shown = all.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let shown: Vec<Command> = shown.cloned().collect();
+    let bare = Command::new("scx_roost").version(env!("CARGO_PKG_VERSION"));
+    let bare = bare
+        .disable_version_flag(true)
+        .disable_help_subcommand(true);
+    let about = all.get_long_about().or(all.get_about()).cloned();
+    bare.about(about.unwrap_or_default())
+        .args(all.get_arguments().cloned())
+        .subcommands(shown)
 }
 
 #[cfg(test)]
@@ -35,6 +50,7 @@ mod tests {
         assert!(page("scx_roost-ctl-set.1").contains("disable"));
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let text = completions(shell).unwrap();
+            assert!(!text.contains("ab-guardian"), "{shell}");
             assert!(
                 text.contains("stats-group") && text.contains("presets"),
                 "{shell}"

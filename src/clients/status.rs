@@ -23,10 +23,10 @@ const NOT_RUNNING: u8 = 3;
 
 pub const EXAMPLES: &str = "Examples:
   scx_roost status                       is it running, and what has it done?
-  scx_roost status --json | jq .health   for a script
-  scx_roost status >/dev/null || sudo systemctl start scx_roost
+  scx_roost status --json | jq .state    for a script: running, loading, other, stopped, impossible
 
-Exit status: 0 if scx_roost runs; 3 if it does not; 1 if that could not be found out.";
+Exit status: 0 if scx_roost runs or is being loaded; 3 if it does not run; 1 if that could not be
+found out.";
 
 /// What schedules this machine.
 #[derive(Debug, PartialEq, Serialize)]
@@ -69,7 +69,7 @@ struct Running {
     restarts: u64,
     cpus_online: u64,
     busy_percent: f64,
-    /// `good`, or what is wrong, by condition.
+    /// What is wrong, by condition; empty: nothing is.
     health: BTreeMap<String, String>,
     done: Done,
 }

@@ -2,14 +2,18 @@
 //! `scx_roost stop`: ends the process behind the control socket, and waits until it has ended. The
 //! kernel's own scheduler runs then.
 
+use crate::machine::host::Host;
 use crate::util::print;
+use crate::util::refusal::Refused;
 use crate::wire::client;
+use crate::wire::protocol::Op;
 use crate::wire::socket::peer_pidfd;
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// s: an unload waits for grace periods of the kernel, and for tasks on slow CPUs.
@@ -19,15 +23,13 @@ pub const EXAMPLES: &str = "Examples:
   sudo scx_roost stop                 the kernel's own scheduler takes over, within a second or two
   sudo systemctl disable scx_roost    do not start it at boot again
 
-Exit status: 0 if it has ended, and ended before this command does; 1 if none runs, or it could not
-be stopped.";
+Exit status: 0 after the scheduler has ended; 1 if none runs, or it cannot be stopped.";
 
 /// Stops the scheduler whose control socket is at `path`. Errors: there is none; only root may stop
 /// it; it does not end in a minute.
 pub fn run(path: &Path) -> Result<()> {
-    let stream = client::connect(path)?;
-    let process = peer_pidfd(&stream).context("cannot tell which process serves the socket")?;
-    drop(stream);
+    let host = Host::new(Path::new("/sys"));
+    let process = scheduler(path, &host)?;
     match pidfd_send_signal(&process, Signal::TERM) {
         Ok(()) | Err(Errno::SRCH) => {}
         Err(Errno::PERM) => bail!("only its owner and root may stop the scheduler: use sudo"),
@@ -39,7 +41,33 @@ pub fn run(path: &Path) -> Result<()> {
              end it (echo s >/proc/sysrq-trigger)"
         );
     }
-    print::text("scx_roost has ended; the kernel's own scheduler runs\n").map(|_| ())
+    let now = match host.attached_ops() {
+        None => "the kernel's own scheduler runs".to_string(),
+        Some(ops) => format!("the sched_ext scheduler '{ops}' runs"),
+    };
+    print::text(&format!("scx_roost has ended; {now}\n")).map(|_| ())
+}
+
+/// The process that serves the socket, if it answers as scx_roost does: the path may be wrong, and
+/// no other process is to be ended.
+fn scheduler(path: &Path, host: &Host) -> Result<OwnedFd> {
+    let absent = UnixStream::connect(path).is_err_and(|e| client::is_absent(e.kind()));
+    if absent {
+        let path = path.display();
+        match host.attached_ops() {
+            Some(ops) if ops.starts_with("roost_") => bail!(
+                "scx_roost runs, but its control socket is not {path}: give its --ctl-path; one \
+                 that ab or tune has started ends with them"
+            ),
+            _ => bail!("scx_roost does not run: nothing has its control socket at {path}"),
+        }
+    }
+    match client::ask(path, &Op::Show { arm: None }) {
+        Err(e) if !e.is::<Refused>() => return Err(e),
+        // It refuses while it is being loaded.
+        _ => {}
+    }
+    peer_pidfd(&client::connect(path)?)
 }
 
 /// A pidfd is readable when its process has ended.
@@ -50,4 +78,30 @@ fn ended(process: &OwnedFd) -> Result<bool> {
         tv_nsec: 0,
     };
     Ok(poll(&mut fds, Some(&patience))? > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    /// It listens, and closes what connects: no scheduler does that.
+    #[test]
+    fn a_process_that_is_no_scheduler_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let host = Host::in_folder(folder.path());
+        let path = folder.path().join("ctl");
+        let none = scheduler(&path, &host).unwrap_err().to_string();
+        assert!(none.starts_with("scx_roost does not run"), "{none}");
+        let listener = UnixListener::bind(&path).unwrap();
+        let other = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..2 {
+                    drop(listener.accept().unwrap());
+                }
+            });
+            scheduler(&path, &host).unwrap_err().to_string()
+        });
+        assert!(other.contains("scheduler"), "{other}");
+    }
 }

@@ -178,8 +178,8 @@ pub struct SimArgs {
     #[arg(long, requires = "table", conflicts_with_all = ["workload", "sensitivity", "matrix"])]
     changes: bool,
 
-    /// With --table 005 or 006: no run, but the effects as they were predicted before anybody of
-    /// the project had read the published ones
+    /// With --table 005 or 006: no run, but the effects as they were predicted by someone who had
+    /// not read the published ones
     #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside", "sensitivity", "changes", "short", "param"])]
     predicted: bool,
 

@@ -12,6 +12,7 @@ use crate::util::stop::Stop;
 use crate::util::user::{User, give_back_folder};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -96,15 +97,17 @@ pub struct Record {
 /// events were lost; the folder exists or cannot be written.
 pub fn record(args: &RecordArgs, stop: &Stop) -> Result<Record> {
     let folder = &args.output;
+    let user = User::of(args.user.as_deref())?;
+    let tracefs = tracefs()?;
     // An empty one is what a recorder leaves that was killed.
-    let _ = fs::remove_dir(folder);
+    if File::open(folder).is_ok_and(|of_another| locks(&of_another)) {
+        let _ = fs::remove_dir(folder);
+    }
     ensure!(
         !folder.exists(),
         "{} exists: name another folder with -o, or remove it",
         folder.display()
     );
-    let user = User::of(args.user.as_deref())?;
-    let tracefs = tracefs()?;
     let made = Made::create(folder)?;
     let instance = Instance::create(&tracefs)?;
     instance.set("trace_clock", "mono")?;
@@ -197,6 +200,11 @@ fn ended(mut child: Child) -> Result<ExitStatus> {
     Ok(child.wait()?)
 }
 
+/// True if no other recorder has it.
+fn locks(folder: &File) -> bool {
+    flock(folder, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
 /// The folder of a recording, held open: whatever others make of its name, root writes here. Until
 /// it is kept nobody else may enter it; dropping it removes it.
 struct Made<'a> {
@@ -219,6 +227,8 @@ impl Made<'_> {
         let meta = folder.metadata().with_context(told)?;
         let own = meta.uid() == nix::unistd::geteuid().as_raw() && meta.mode() & 0o777 == 0o700;
         ensure!(own, "{} was replaced as it was created", name.display());
+        // Held until it is written: another recorder leaves it alone.
+        ensure!(locks(&folder), "{} is another recorder's", name.display());
         let kept = false;
         Ok(Made { name, folder, kept })
     }

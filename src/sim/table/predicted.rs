@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Predictions: effects that were simulated before anybody of the project had read the published
+//! Predictions: effects that were simulated by someone who had not read the published
 //! ones (docs/simulator/predictions). They are scored as they were made, whatever the model has
 //! learned since.
 
