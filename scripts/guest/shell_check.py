@@ -44,6 +44,11 @@ class Terminal:
     def type(self, text):
         os.write(self.fd, text.encode())
 
+    def close(self):
+        """As a window is closed."""
+        os.close(self.fd)
+        self.fd = None
+
     def ended(self):
         """The exit status; None: it has not ended in time."""
         end = time.monotonic() + 60
@@ -51,7 +56,9 @@ class Terminal:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 return status
-            if select.select([self.fd], [], [], 0.2)[0]:
+            if self.fd is None:
+                time.sleep(0.2)
+            elif select.select([self.fd], [], [], 0.2)[0]:
                 try:
                     os.read(self.fd, 65536)
                 except OSError:
@@ -83,7 +90,7 @@ def main():
         check("nothing is left", not os.listdir(tmp))
         terminal = Terminal(tmp)
         check("a second prompt comes", terminal.expect("starts it"))
-        os.close(terminal.fd)
+        terminal.close()
         check("it ends when the terminal is closed", terminal.ended() is not None)
         check("and nothing is left", not os.listdir(tmp))
     passed = sum(results)
