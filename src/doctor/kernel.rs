@@ -118,9 +118,7 @@ pub fn attached(host: &Host) -> Check {
     if state == "disabled" {
         return Check::ok("attached", "no sched_ext scheduler is attached");
     }
-    let name = host
-        .kernel_text("sched_ext/root/ops")
-        .unwrap_or_else(|| "unknown".to_string());
+    let name = host.attached_ops().unwrap_or_else(|| "unknown".to_string());
     let found = format!("the sched_ext scheduler '{name}' is attached already (state {state})");
     if name.starts_with("roost_") {
         Check::warn("attached", found, "stop it first: scx_roost stop")

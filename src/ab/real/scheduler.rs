@@ -64,8 +64,7 @@ impl Attached<'_> {
 
     /// Name of the scheduler that is attached or being attached.
     pub fn name(&self) -> Option<String> {
-        let name = || self.0.kernel_text("sched_ext/root/ops");
-        (!self.gone()).then(|| name().unwrap_or_else(|| "unknown".to_string()))
+        self.0.attached_ops()
     }
 
     pub fn epoch(&self) -> Epoch {
