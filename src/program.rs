@@ -9,7 +9,7 @@ use crate::cli::{self, Command, pages};
 use crate::clients::export;
 use crate::clients::{ctl, exec, monitor as live, status, stop};
 use crate::daemon::process;
-use crate::daemon::scheduler::Prepared;
+use crate::daemon::scheduler::Scheduler;
 use crate::doctor;
 use crate::doctor::outlook::Outlook;
 use crate::machine::host::Host;
@@ -35,8 +35,8 @@ use std::process::ExitCode;
 /// what they request. Prints an error to stderr; the status then is 1.
 ///
 /// For a `main` that does nothing else. It installs a logger and a handler of SIGINT, SIGTERM and
-/// SIGHUP, and a run of the scheduler gives up privileges for good. [`run`](crate::run) does none
-/// of this.
+/// SIGHUP, and a run of the scheduler gives up privileges for good.
+/// [`Scheduler`] does none of this.
 pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match cli::parse(args).and_then(perform) {
         Ok(code) => code,
@@ -104,7 +104,7 @@ fn perform(command: Command) -> Result<ExitCode> {
             verbose,
         } => {
             init_log(verbose)?;
-            schedule(&config, lock_memory)
+            schedule(*config, lock_memory)
         }
     }
     .map(|()| ExitCode::SUCCESS)
@@ -112,7 +112,7 @@ fn perform(command: Command) -> Result<ExitCode> {
 
 /// Privileges are dropped while the process has one thread. Threads started later inherit what is
 /// left.
-fn schedule(config: &Config, lock_memory: bool) -> Result<()> {
+fn schedule(config: Config, lock_memory: bool) -> Result<()> {
     process::one_heap();
     process::may_be_urgent();
     process::without_huge_pages();
@@ -120,10 +120,10 @@ fn schedule(config: &Config, lock_memory: bool) -> Result<()> {
         true => process::lock_memory()?,
         false => Capabilities::default(),
     };
-    let prepared = Prepared::new(config)?;
-    let kept = prepared.shed_privileges(locked)?;
+    let scheduler = Scheduler::builder().config(config).build()?;
+    let kept = scheduler.shed_privileges(locked)?;
     info!("it keeps the privileges {kept} and cannot gain others");
-    prepared.run(on_signal()?).map(|_| ())
+    Ok(scheduler.run(on_signal()?)?)
 }
 
 fn topology(sysfs: &Path, json: bool) -> Result<()> {

@@ -41,7 +41,7 @@ fn sources(folder: &Path, found: &mut Vec<String>) {
 }
 
 /// Imports that do not name their floor: groups, what lib.rs exports, and `super` of a mod.rs.
-const HIDDEN: &str = r"\bcrate::(\{|[A-Z]|run\b|stopper\b|program\b)";
+const HIDDEN: &str = r"\bcrate::(\{|[A-Z]|stopper\b|program\b)";
 
 /// Pairs of (importing, imported) directories of src/, without tests inside the files.
 fn imports(top: &Path) -> BTreeSet<(String, String, String)> {

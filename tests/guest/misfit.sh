@@ -19,8 +19,8 @@ guest deadlines
 fired() { totals >/tmp/totals && counter "$1" /tmp/totals; }
 # The moves of the task: other tasks of this test run on small CPUs too, and some do not fit.
 moved() { totals >/tmp/totals && arm_counter spin misfit /tmp/totals; }
-# What may have taken the task back to a small CPU: another CPU took it from a queue, where it waited
-# for another task (capacity is not asked then), or its CPU gave it back.
+# What may have taken the task back to a small CPU: another CPU took it from a queue, where it
+# waited for another task (capacity is not asked then), or its CPU gave it back.
 taken() {
 	totals >/tmp/totals
 	sum=0
