@@ -3,6 +3,8 @@
 
 #[cfg(feature = "ab")]
 use crate::ab;
+#[cfg(feature = "sim")]
+use crate::advise;
 use crate::bpf::ToLog;
 use crate::cli::{self, Command, pages};
 #[cfg(feature = "export")]
@@ -59,8 +61,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Tune { args, json } => ab::command::tune(*args, json, &on_signal()?),
         #[cfg(feature = "ab")]
         Command::AbWorkload { pattern, steps } => {
-            let cpus = std::thread::available_parallelism()?.get();
-            pattern.perform(cpus, 1.0, steps)
+            pattern.perform(std::thread::available_parallelism()?.get(), 1.0, steps)
         }
         #[cfg(feature = "ab")]
         Command::AbGuardian => ab::real::guardian::watch(),
@@ -75,6 +76,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         } => ctl::run(&path, verb, wait, json),
         #[cfg(feature = "sim")]
         Command::Sim { wanted, json } => simulate(&wanted, json),
+        #[cfg(feature = "sim")]
+        Command::Advise(args) => return advise(&args),
         #[cfg(feature = "sim")]
         Command::Record { args, json } => return record(&args, json),
         Command::Exec { path, args } => return exec::run(&path, args),
@@ -203,6 +206,16 @@ fn record(args: &sim::RecordArgs, json: bool) -> Result<ExitCode> {
     let record = sim::record(args, &on_signal()?)?;
     shown(json, &record, || record.text())?;
     Ok(record.exit_code())
+}
+
+#[cfg(feature = "sim")]
+fn advise(args: &advise::AdviseArgs) -> Result<ExitCode> {
+    let advice = advise::advise(args)?;
+    shown(args.json, &advice, || advice.text())?;
+    if !args.measure {
+        return Ok(ExitCode::SUCCESS);
+    }
+    perform(cli::parse(advise::measurement(advice.tried()))?)
 }
 
 /// Prints `report` as JSON or as text.
