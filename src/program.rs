@@ -83,7 +83,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Exec { path, args } => return exec::run(&path, args),
         #[cfg(feature = "export")]
         Command::Export { stats, output } => {
-            init_log(false)?;
+            init_log(LevelFilter::Info)?;
             export::run(&stats, &output, &on_signal()?)
         }
         Command::Monitor {
@@ -91,22 +91,26 @@ fn perform(command: Command) -> Result<ExitCode> {
             interval,
             json,
         } => {
-            init_log(false)?;
+            init_log(LevelFilter::Info)?;
             monitor::monitor(&path, interval, json, &on_signal()?)
         }
         Command::View(options) => {
             // Log lines would be drawn over the live view.
             if !options.live() {
-                init_log(false)?;
+                init_log(LevelFilter::Info)?;
             }
             live::run(&options, &on_signal()?)
         }
         Command::Run {
             config,
             lock_memory,
-            verbose,
+            level,
+            run_id,
         } => {
-            init_log(verbose)?;
+            init_log(level)?;
+            if let Some(id) = run_id {
+                info!("scx_roost run_id: {id}");
+            }
             schedule(*config, lock_memory)
         }
     }
@@ -228,7 +232,7 @@ fn shown(json: bool, report: &impl Serialize, text: impl Fn() -> String) -> Resu
 }
 
 fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {
-    init_log(false)?;
+    init_log(LevelFilter::Info)?;
     let report = doctor::examine(&Host::new(sysfs));
     if json {
         print::json(&report)?
@@ -244,12 +248,7 @@ fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {
 
 /// Logs to stderr, with local times. Must run before any thread starts: the local time zone cannot
 /// be determined in a multi-threaded process.
-fn init_log(verbose: bool) -> Result<()> {
-    let level = if verbose {
-        LevelFilter::Debug
-    } else {
-        LevelFilter::Info
-    };
+fn init_log(level: LevelFilter) -> Result<()> {
     let mut config = ConfigBuilder::new();
     // Fails where the time zone is unknown; times are UTC then.
     let _ = config.set_time_offset_to_local();

@@ -29,6 +29,7 @@ use args::{Cli, MachineArgs, MonitorArgs, StatsPath, Sub, SysfsArg, Text};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use log::LevelFilter;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,7 +43,8 @@ pub enum Command {
         config: Box<Config>,
         /// No memory of this process is swapped out.
         lock_memory: bool,
-        verbose: bool,
+        level: LevelFilter,
+        run_id: Option<u64>,
     },
     Monitor {
         path: PathBuf,
@@ -253,6 +255,7 @@ impl Cli {
 
     fn resolve_run(self) -> Result<Command> {
         let run = self.run;
+        let level = run.level();
         let mut change = Change {
             preset: Some(run.preset),
             enable: run.enable,
@@ -303,7 +306,8 @@ impl Cli {
         Ok(Command::Run {
             config: Box::new(config),
             lock_memory: run.lock_memory,
-            verbose: run.verbose,
+            level,
+            run_id: run.run_id,
         })
     }
 }
