@@ -449,5 +449,5 @@ Examples:
   scx_roost exec --arm x -- make            run a command on another arm
   scx_roost COMMAND --help                  what a command does; --help-all has the rare options
 
-Exit status: 0 when stopped by a signal or replaced on request; 1 after an error, a watchdog exit or \
-SysRq-S.";
+Exit status: 0 when stopped by a signal or replaced on request; 1 after an error or a watchdog exit; \
+2 after SysRq-S.";

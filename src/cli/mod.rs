@@ -16,7 +16,7 @@ use crate::advise::AdviseArgs;
 use crate::clients::ctl;
 use crate::clients::exec::ExecArgs;
 #[cfg(feature = "export")]
-use crate::clients::export::Output;
+use crate::clients::export::{Output, Series};
 use crate::clients::monitor;
 use crate::policy::arms::{Change, Settings};
 use crate::policy::config::{Config, ctl_path_beside};
@@ -107,6 +107,7 @@ pub enum Command {
     Export {
         /// The socket of the scheduler to ask.
         stats: PathBuf,
+        series: Series,
         output: Output,
     },
     #[cfg(feature = "sim")]
@@ -343,6 +344,7 @@ impl Sub {
             #[cfg(feature = "export")]
             Sub::Export { args, of } => Command::Export {
                 stats: of.stats_path,
+                series: args.series(),
                 output: args.output()?,
             },
             #[cfg(feature = "ab")]
