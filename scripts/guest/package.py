@@ -14,7 +14,7 @@ REVISIONS = ("1", "2")
 
 
 def add(image, scheduler):
-    """The packages hold this scheduler. dpkg believes that the libraries of the host are installed: they are there."""
+    """The packages hold this scheduler. dpkg believes that the host's libraries are installed: they are there."""
     for program in PROGRAMS:
         image.program(program, f"usr/sbin/{program}")
     with tempfile.TemporaryDirectory() as folder:
@@ -23,10 +23,14 @@ def add(image, scheduler):
             image.file(deb, f"tests/{revision}.deb")
         needs = _output("dpkg-deb", "--field", str(deb), "Depends")
     names = [need.split()[0] for need in needs.split(",")]
-    known = [_output("dpkg-query", "--status", name) for name in names if name != "systemd"]
-    known.append("Package: systemd\nStatus: install ok installed\nVersion: 252\nArchitecture: amd64\n"
-                 "Maintainer: none\nDescription: in the guest\n")
-    image.data("var/lib/dpkg/status", "\n".join(known).encode())
+    image.data("var/lib/dpkg/status", "\n".join(map(_known, names)).encode())
+
+
+def _known(name):
+    """dpkg's record of a package; the guest's systemd is not the host's."""
+    version = "252" if name == "systemd" else _output("dpkg-query", "--show", "--showformat", "${Version}", name)
+    return (f"Package: {name}\nStatus: install ok installed\nVersion: {version}\nArchitecture: amd64\n"
+            "Maintainer: none\nDescription: in the guest\n")
 
 
 def _built(scheduler, revision, folder):
