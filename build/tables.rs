@@ -38,9 +38,15 @@ pub fn stats(path: &str) -> Result<String, String> {
     Ok(call("stat_table", rows.iter().map(line)))
 }
 
-/// HIST(name, "help") -> `name, roost_hist_HIST_name, "help";`
+/// HIST(name, "help") -> `name, name_sum_us, roost_hist_HIST_name, "help", "sum in us: help";`
 pub fn hists(path: &str) -> Result<String, String> {
-    let line = |r: &Row| format!("{0}, roost_hist_HIST_{0}, {1}", r.name, r.rest);
+    let line = |r: &Row| {
+        let sum = r.rest.replacen('"', "\"sum in us: ", 1);
+        format!(
+            "{0}, {0}_sum_us, roost_hist_HIST_{0}, {1}, {sum}",
+            r.name, r.rest
+        )
+    };
     Ok(call("hist_table", rows(path, &["HIST"])?.iter().map(line)))
 }
 

@@ -324,7 +324,10 @@ def the_end_of_the_daemon_is_reported(setup):
     setup.daemon.wait(timeout=10)
     setup.await_query("the end of the statistics", "roost_up == 0")
     assert not setup.query("roost_running"), "numbers of a scheduler that is gone"
-    setup.await_query("the alert", 'ALERTS{alertname="RoostDaemonGone"}')
+    setup.await_query("the alert", 'ALERTS{alertname="RoostStopped"}')
+    assert not setup.query('ALERTS{alertname="RoostDaemonGone"}'), "a planned stop is no failure"
+    setup.stats.with_name("scx_roost.failed").write_text("the service failed\n")
+    setup.await_query("the alert about a failure", 'ALERTS{alertname="RoostDaemonGone"}')
 
 
 CHECKS = [alerts_are_what_they_are_meant_to_be, the_dashboard_is_one, all_of_it_starts, strict_openmetrics,

@@ -10,31 +10,36 @@ use crate::cli::{self, Command, pages};
 #[cfg(feature = "export")]
 use crate::clients::export;
 use crate::clients::{ctl, exec, monitor as live, status, stop};
+use crate::daemon::load::Rescued;
 use crate::daemon::process;
-use crate::daemon::scheduler::Scheduler;
+use crate::daemon::scheduler::{Error, Scheduler};
 use crate::doctor;
 use crate::doctor::outlook::Outlook;
 use crate::machine::host::Host;
 use crate::machine::picture;
 use crate::machine::{self, Machine};
-use crate::policy::config::Config;
+use crate::policy::config::{Config, failure_beside};
 #[cfg(feature = "sim")]
 use crate::sim::{self, table};
+use crate::util::journal;
 use crate::util::print;
 use crate::util::privileges::Capabilities;
 use crate::util::stop::{Stop, stopper};
 use crate::wire::stats::{self, monitor};
 use anyhow::{Context, Result, anyhow};
-use log::info;
+use log::{Level, Log, Metadata, Record, info};
 use serde::Serialize;
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
 use std::ffi::OsString;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+/// The exit status after SysRq-S. contrib/scx_roost.service does not start again then.
+const RESCUED: u8 = 2;
+
 /// The command `scx_roost`: parses `args`, of which the first is the name of the program, and does
-/// what they request. Prints an error to stderr; the status then is 1.
+/// what they request. Prints an error to stderr; the status then is 1, or 2 after SysRq-S.
 ///
 /// For a `main` that does nothing else. It installs a logger and a handler of SIGINT, SIGTERM and
 /// SIGHUP, and a run of the scheduler gives up privileges for good.
@@ -43,8 +48,16 @@ pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match cli::parse(args).and_then(perform) {
         Ok(code) => code,
         Err(e) => {
-            eprintln!("scx_roost: {e:#}");
-            ExitCode::FAILURE
+            let text = format!("scx_roost: {e:#}\n");
+            let text = match journal::reads_stderr() {
+                true => journal::lines(Level::Error, &text),
+                false => text,
+            };
+            eprint!("{text}");
+            match e.downcast_ref() {
+                Some(Error::Ended(why)) if why.is::<Rescued>() => ExitCode::from(RESCUED),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }
@@ -82,31 +95,39 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Record { args, json } => return record(&args, json),
         Command::Exec { path, args } => return exec::run(&path, args),
         #[cfg(feature = "export")]
-        Command::Export { stats, output } => {
-            init_log(false)?;
-            export::run(&stats, &output, &on_signal()?)
+        Command::Export {
+            stats,
+            series,
+            output,
+        } => {
+            init_log(LevelFilter::Info)?;
+            export::run(&stats, series, &output, &on_signal()?)
         }
         Command::Monitor {
             path,
             interval,
             json,
         } => {
-            init_log(false)?;
+            init_log(LevelFilter::Info)?;
             monitor::monitor(&path, interval, json, &on_signal()?)
         }
         Command::View(options) => {
             // Log lines would be drawn over the live view.
             if !options.live() {
-                init_log(false)?;
+                init_log(LevelFilter::Info)?;
             }
             live::run(&options, &on_signal()?)
         }
         Command::Run {
             config,
             lock_memory,
-            verbose,
+            level,
+            run_id,
         } => {
-            init_log(verbose)?;
+            init_log(level)?;
+            if let Some(id) = run_id {
+                info!("scx_roost run_id: {id}");
+            }
             schedule(*config, lock_memory)
         }
     }
@@ -123,7 +144,10 @@ fn schedule(config: Config, lock_memory: bool) -> Result<()> {
         true => process::lock_memory()?,
         false => Capabilities::default(),
     };
+    let failure = failure_beside(&config.stats_path);
     let scheduler = Scheduler::builder().config(config).build()?;
+    // About an earlier run; there may be none.
+    let _ = std::fs::remove_file(failure);
     let kept = scheduler.shed_privileges(locked)?;
     info!("it keeps the privileges {kept} and cannot gain others");
     Ok(scheduler.run(on_signal()?)?)
@@ -228,7 +252,7 @@ fn shown(json: bool, report: &impl Serialize, text: impl Fn() -> String) -> Resu
 }
 
 fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {
-    init_log(false)?;
+    init_log(LevelFilter::Info)?;
     let report = doctor::examine(&Host::new(sysfs));
     if json {
         print::json(&report)?
@@ -242,14 +266,40 @@ fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {
     })
 }
 
-/// Logs to stderr, with local times. Must run before any thread starts: the local time zone cannot
-/// be determined in a multi-threaded process.
-fn init_log(verbose: bool) -> Result<()> {
-    let level = if verbose {
-        LevelFilter::Debug
+/// The log of a process whose stderr systemd's journal reads.
+struct Journal(LevelFilter);
+
+impl Log for Journal {
+    fn enabled(&self, about: &Metadata) -> bool {
+        about.level() <= self.0
+    }
+
+    fn log(&self, record: &Record) {
+        if self.enabled(record.metadata()) {
+            let lines = journal::lines(record.level(), &record.args().to_string());
+            // Without a reader there is nowhere to say so.
+            let _ = std::io::stderr().lock().write_all(lines.as_bytes());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// Logs to stderr, with local times unless the journal reads it. Must run before any thread starts:
+/// the local time zone cannot be determined in a multi-threaded process.
+fn init_log(level: LevelFilter) -> Result<()> {
+    if journal::reads_stderr() {
+        log::set_max_level(level);
+        log::set_boxed_logger(Box::new(Journal(level))).context("cannot start logging")?;
     } else {
-        LevelFilter::Info
-    };
+        log_to_terminal(level)?;
+    }
+    // Never dropped: libbpf's messages go to the log until the process ends.
+    std::mem::forget(ToLog::begin());
+    Ok(())
+}
+
+fn log_to_terminal(level: LevelFilter) -> Result<()> {
     let mut config = ConfigBuilder::new();
     // Fails where the time zone is unknown; times are UTC then.
     let _ = config.set_time_offset_to_local();
@@ -263,10 +313,7 @@ fn init_log(verbose: bool) -> Result<()> {
         ColorChoice::Never
     };
     TermLogger::init(level, config.build(), TerminalMode::Stderr, color)
-        .context("cannot start logging")?;
-    // Never dropped: libbpf's messages go to the log until the process ends.
-    std::mem::forget(ToLog::begin());
-    Ok(())
+        .context("cannot start logging")
 }
 
 /// A `Stop` that SIGINT, SIGTERM and SIGHUP trigger.

@@ -7,7 +7,8 @@ A test is a shell script whose first lines give its requirements: '# topology: 8
 '# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
 the matrix), '# long: yes' (only where it is named, or with --every-kernel), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: faults' (the
 scheduler with faults, too, as scx_roost_spin and scx_roost_old; 'embed': examples/embed.rs; 'rt-app': that, and the files
-tests/guest/*.json; 'systemd': the first process is systemd, and the unit of contrib/ is there; with 'own-boot').
+tests/guest/*.json; 'systemd': the first process is systemd, and the unit of contrib/ is there; with 'own-boot'; 'package':
+systemd, dpkg and two versions of the Debian package).
 '# append: isolcpus=2' puts words on the kernel's command line. Tests that want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
 
@@ -33,6 +34,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import package                                                              # noqa: E402
 import systemd                                                              # noqa: E402
 from lab import (DEFAULT_PREFIX, MATRIX, TOPOLOGIES, Image, Kernel, LabError, NoSuchKernel, Qemu, boot,    # noqa: E402
                  compile_static)
@@ -42,6 +44,8 @@ TOP = Path(__file__).resolve().parents[2]
 TESTS = TOP / "tests/guest"
 TOOLS = ("stress-ng", "hackbench", "rtcwake")
 TESTS_PER_BOOT = 9
+# Needs for which systemd is the first process.
+OF_SYSTEMD = ("systemd", "package")
 # Host seconds for a boot, and for the clean-up between two tests.
 BOOT_LIMIT_S = 300
 # TCG executes string instructions a byte at a time, so the kernel uses loops of moves instead. No
@@ -64,7 +68,7 @@ class Test:
     kernel: str                 # prefix of the only kernel it is for, or ''
     long: bool
     # 'policy': tests/policy in the guest; 'faults': such a scheduler; 'embed'; 'rt-app';
-    # 'systemd'; or ''
+    # 'systemd'; 'package'; or ''
     needs: str
     append: str                 # more words for the kernel's command line
 
@@ -122,6 +126,7 @@ class Contents:
     def __init__(self, scheduler, tests, require):
         policy = any(t.needs == "policy" for t in tests) and test_program("policy", "test", "--no-run", "--test")
         self.common, self.policy, self.systemd = Image(), Image(), Image()
+        self.units, self.package = Image(), Image()
         self.common.program(scheduler, "bin/scx_roost")
         if any(t.needs == "faults" for t in tests):
             faulty = test_program("faulty", "build", "--features", "faults", "--example")
@@ -143,9 +148,12 @@ class Contents:
             for table in sorted((TOP / "tests/cases").glob("*.txt")):
                 self.policy.file(table, f"tests/cases/{table.name}")
 
-        if any(t.needs == "systemd" for t in tests):
+        if any(t.needs in OF_SYSTEMD for t in tests):
             self.add_systemd(require)
-            self.systemd.file(TOP / "contrib/scx_roost.service", "etc/systemd/system/scx_roost.service")
+        if any(t.needs == "systemd" for t in tests):
+            self.units.file(TOP / "contrib/scx_roost.service", "etc/systemd/system/scx_roost.service")
+        if any(t.needs == "package" for t in tests):
+            package.add(self.package, scheduler)
 
     def add_systemd(self, require):
         """If its packages are unavailable, the test skips itself and gives the reason."""
@@ -164,8 +172,12 @@ def image_for(kernel, contents, tests, times):
     image.files.update(contents.common.files)
     if any(t.needs == "policy" for t in tests):
         image.files.update(contents.policy.files)
-    if any(t.needs == "systemd" for t in tests):
+    if any(t.needs in OF_SYSTEMD for t in tests):
         image.files.update(contents.systemd.files)
+    if any(t.needs == "systemd" for t in tests):
+        image.files.update(contents.units.files)
+    if any(t.needs == "package" for t in tests):
+        image.files.update(contents.package.files)
     for name in {t.name for t in tests}:
         image.data(f"tests/{name}.sh", contents.scripts[name])
     image.data("tests/list", "".join(f"{t.name} {t.timeout_s}\n" for t in tests).encode())

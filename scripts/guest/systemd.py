@@ -9,7 +9,7 @@ from pathlib import Path
 from archive import CACHE, Archive, LabError, codename
 from image import PROGRAM_MODE
 
-PROGRAMS = ("lib/systemd/systemd", "lib/systemd/systemd-executor", "bin/systemctl")
+PROGRAMS = ("lib/systemd/systemd", "lib/systemd/systemd-executor", "bin/systemctl", "bin/systemd-sysusers")
 # A default path of the dynamic loader.
 LIBRARIES = "lib/x86_64-linux-gnu"
 # The guest's other programs bring these from the host.

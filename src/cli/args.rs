@@ -16,7 +16,8 @@ use crate::policy::features::{
     MIN_SLICE, RESCUE, SLICE, Tunable,
 };
 use crate::util::parse::{group, seconds};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand};
+use log::LevelFilter;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -259,6 +260,16 @@ pub struct SysfsArg {
     pub sysfs: Option<PathBuf>,
 }
 
+impl RunArgs {
+    pub fn level(&self) -> LevelFilter {
+        self.log_level.unwrap_or(match self.verbose {
+            0 => LevelFilter::Info,
+            1 => LevelFilter::Debug,
+            _ => LevelFilter::Trace,
+        })
+    }
+}
+
 impl SysfsArg {
     pub fn root(self) -> PathBuf {
         self.sysfs.unwrap_or_else(|| "/sys".into())
@@ -296,9 +307,17 @@ pub struct RunArgs {
     #[arg(long, value_name = "SECS", value_parser = seconds, conflicts_with = "monitor")]
     pub stats: Option<Duration>,
 
-    /// Log more, including libbpf's messages
-    #[arg(short, long)]
-    pub verbose: bool,
+    /// Log more, including libbpf's messages: the same as --log-level debug, or trace if repeated
+    #[arg(short, long, action = ArgAction::Count)]
+    pub verbose: u8,
+
+    /// Log this level and more severe ones: error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", conflicts_with = "verbose", value_parser = log_level, help_heading = SPECIAL)]
+    pub log_level: Option<LevelFilter>,
+
+    /// A number that the log names, to tell runs apart
+    #[arg(long, value_name = "N", help_heading = SPECIAL)]
+    pub run_id: Option<u64>,
 
     /// Print the version and exit
     #[arg(short = 'V', long)]
@@ -308,7 +327,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub help_all: bool,
 
-    #[arg(long, value_name = "US", help = tunable_help(&SLICE), value_parser = |text: &str| tunable(&SLICE, text), help_heading = TUNABLES)]
+    #[arg(short, long, value_name = "US", help = tunable_help(&SLICE), value_parser = |text: &str| tunable(&SLICE, text), help_heading = TUNABLES)]
     pub slice_us: Option<u32>,
 
     #[arg(long, value_name = "US", help = tunable_help(&MIN_SLICE), value_parser = |text: &str| tunable(&MIN_SLICE, text), help_heading = TUNABLES)]
@@ -409,6 +428,11 @@ fn tunable(t: &Tunable, text: &str) -> Result<u32, String> {
     t.parse(text)
 }
 
+fn log_level(text: &str) -> Result<LevelFilter, String> {
+    text.parse()
+        .map_err(|_| "error, warn, info, debug and trace are possible".to_string())
+}
+
 fn freq_period(text: &str) -> Result<Duration, String> {
     let ms = text.parse().ok().filter(|ms| (5..=1000).contains(ms));
     ms.map(Duration::from_millis)
@@ -425,5 +449,5 @@ Examples:
   scx_roost exec --arm x -- make            run a command on another arm
   scx_roost COMMAND --help                  what a command does; --help-all has the rare options
 
-Exit status: 0 when stopped by a signal or replaced on request; 1 after an error, a watchdog exit or \
-SysRq-S.";
+Exit status: 0 when stopped by a signal or replaced on request; 1 after an error or a watchdog exit; \
+2 after SysRq-S.";

@@ -16,7 +16,7 @@ use crate::advise::AdviseArgs;
 use crate::clients::ctl;
 use crate::clients::exec::ExecArgs;
 #[cfg(feature = "export")]
-use crate::clients::export::Output;
+use crate::clients::export::{Output, Series};
 use crate::clients::monitor;
 use crate::policy::arms::{Change, Settings};
 use crate::policy::config::{Config, ctl_path_beside};
@@ -29,6 +29,7 @@ use args::{Cli, MachineArgs, MonitorArgs, StatsPath, Sub, SysfsArg, Text};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use log::LevelFilter;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,7 +43,8 @@ pub enum Command {
         config: Box<Config>,
         /// No memory of this process is swapped out.
         lock_memory: bool,
-        verbose: bool,
+        level: LevelFilter,
+        run_id: Option<u64>,
     },
     Monitor {
         path: PathBuf,
@@ -105,6 +107,7 @@ pub enum Command {
     Export {
         /// The socket of the scheduler to ask.
         stats: PathBuf,
+        series: Series,
         output: Output,
     },
     #[cfg(feature = "sim")]
@@ -253,6 +256,7 @@ impl Cli {
 
     fn resolve_run(self) -> Result<Command> {
         let run = self.run;
+        let level = run.level();
         let mut change = Change {
             preset: Some(run.preset),
             enable: run.enable,
@@ -303,7 +307,8 @@ impl Cli {
         Ok(Command::Run {
             config: Box::new(config),
             lock_memory: run.lock_memory,
-            verbose: run.verbose,
+            level,
+            run_id: run.run_id,
         })
     }
 }
@@ -339,6 +344,7 @@ impl Sub {
             #[cfg(feature = "export")]
             Sub::Export { args, of } => Command::Export {
                 stats: of.stats_path,
+                series: args.series(),
                 output: args.output()?,
             },
             #[cfg(feature = "ab")]

@@ -19,8 +19,9 @@ fn the_definition_is_consistent() {
 fn switches_may_be_repeated() {
     let Command::Run {
         config,
-        verbose,
+        level,
         lock_memory,
+        run_id,
     } = parsed(&[
         "--preset",
         "mainline",
@@ -38,7 +39,30 @@ fn switches_may_be_repeated() {
         config.settings.features.to_string(),
         "prev_idle sis_util wide_idle sync_local avg_idle"
     );
-    assert!(verbose && !lock_memory);
+    assert_eq!(
+        (level, lock_memory, run_id),
+        (LevelFilter::Debug, false, None)
+    );
+}
+
+/// What users of other sched_ext schedulers have in SCX_FLAGS, and what fleets pass to them.
+#[test]
+fn options_of_other_schedulers_are_understood() {
+    let run = |args: &[&str]| match parsed(args).unwrap() {
+        Command::Run {
+            config,
+            level,
+            run_id,
+            ..
+        } => (config.settings.value(&SLICE, 8), level, run_id),
+        other => panic!("expected to run, not {other:?}"),
+    };
+    assert_eq!(run(&["-s", "700"]).0, 700);
+    assert_eq!(run(&["-v", "-v"]).1, LevelFilter::Trace);
+    assert_eq!(run(&["-vvv"]).1, LevelFilter::Trace);
+    let (_, level, run_id) = run(&["--log-level", "warn", "--run-id", "7"]);
+    assert_eq!((level, run_id), (LevelFilter::Warn, Some(7)));
+    assert!(error(&["--log-level", "loud"]).contains("error, warn, info, debug and trace"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! for people, or as JSON.
 
 use crate::machine::host::Host;
+use crate::policy::config::failure_beside;
 use crate::policy::features::{self, FEATURES, FeatureSet};
 use crate::util::print;
 use crate::util::text::paragraph;
@@ -51,6 +52,8 @@ struct Status {
     /// None: scx_roost does not run, or its socket may not be read.
     #[serde(flatten)]
     running: Option<Running>,
+    /// How the service of scx_roost ended last, if that was a failure.
+    failure: Option<String>,
     /// What to do, a sentence each.
     next: Vec<String>,
 }
@@ -128,6 +131,7 @@ impl Status {
             state,
             ops: ops.unwrap_or_default(),
             running: Some(Running::of(totals)),
+            failure: None,
             next: next.map(str::to_string).to_vec(),
         }
     }
@@ -160,6 +164,7 @@ impl Status {
             state,
             ops: ops.unwrap_or_default(),
             running: None,
+            failure: failure(path),
             next,
         })
     }
@@ -179,6 +184,9 @@ impl Status {
                 "scx_roost does not run: this kernel has no sched_ext\n".to_string()
             }
         };
+        if let Some(failure) = &self.failure {
+            text += &paragraph("  failed    ", failure, WIDTH);
+        }
         for (i, next) in self.next.iter().enumerate() {
             text += &paragraph(
                 if i == 0 {
@@ -192,6 +200,12 @@ impl Status {
         }
         text
     }
+}
+
+/// The first line of the note beside the socket.
+fn failure(path: &Path) -> Option<String> {
+    let note = std::fs::read_to_string(failure_beside(path)).ok()?;
+    note.lines().next().map(str::to_string)
 }
 
 fn ask(path: &Path) -> Result<Metrics> {
@@ -486,6 +500,15 @@ mod tests {
             State::Stopped,
             "scx_roost does not run: the kernel's own scheduler does\n",
         );
+        std::fs::write(
+            failure_beside(&socket),
+            "its service failed: oom-kill\nmore\n",
+        )
+        .unwrap();
+        let failed = Status::read(&Host::in_folder(folder.path()), &socket).unwrap();
+        let line = "\n  failed    its service failed: oom-kill\n";
+        assert!(failed.text().contains(line), "{}", failed.text());
+        std::fs::remove_file(failure_beside(&socket)).unwrap();
         std::fs::write(kernel.join("state"), "enabled\n").unwrap();
         std::fs::write(kernel.join("root/ops"), "lavd_1.0\n").unwrap();
         told(

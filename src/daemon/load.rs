@@ -17,7 +17,10 @@ use crate::policy::config::Config;
 use anyhow::{Context, Result};
 use libbpf_rs::{Link, OpenObject};
 use log::debug;
-use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
+use scx_utils::{
+    ScxExitKind, UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report,
+};
+use std::fmt;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -139,8 +142,23 @@ impl<'obj> Instance<'obj> {
     }
 }
 
+/// Somebody ended the scheduler by SysRq-S, to save the machine from it. A service manager must not
+/// start it again.
+#[derive(Debug)]
+pub struct Rescued;
+
+impl fmt::Display for Rescued {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("SysRq-S ended the scheduler")
+    }
+}
+
 fn report(skel: &BpfSkel) -> Result<UserExitInfo> {
-    uei_report!(skel, uei)
+    let kind = skel.maps.data_data.as_ref().map(|data| data.uei.kind);
+    uei_report!(skel, uei).map_err(|e| match kind {
+        Some(kind) if kind == ScxExitKind::SysRq as i32 => e.context(Rescued),
+        _ => e,
+    })
 }
 
 /// scx_root_enable_workfn() reserves bandwidth for each CPU's ext_server, since 7.2. Nothing else

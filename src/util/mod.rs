@@ -7,6 +7,7 @@ pub mod affinity;
 pub mod distributions;
 pub(crate) mod folder;
 pub(crate) mod hash;
+pub mod journal;
 pub mod names;
 pub mod parse;
 pub mod print;

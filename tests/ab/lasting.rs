@@ -38,7 +38,7 @@ fn for_the_machine_it_is_a_start() {
         "To apply it now for all tasks, run as root:\n  scx_roost --preset",
         "/etc/systemd/system/scx_roost.service.d/tune.conf (mkdir -p its folder), and then: systemctl daemon-reload",
         "add the other options that 'systemctl cat scx_roost' shows",
-        "\n  [Service]\n  ExecStart=\n  ExecStart=/usr/local/bin/scx_roost --preset",
+        "\n  [Service]\n  ExecStart=\n  ExecStart=scx_roost --preset",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
@@ -61,10 +61,10 @@ fn for_a_command_it_is_an_arm() {
     let mut drop_in = vec![
         "[Service]".to_string(),
         "ExecStart=".to_string(),
-        "ExecStart=/usr/local/bin/scx_roost --preset mainline --rescue-us 9000".to_string(),
+        "ExecStart=scx_roost --preset mainline --rescue-us 9000".to_string(),
     ];
     // If a command fails, the service stays. Together they wait for less than systemd's timeout.
-    let post = |(wait, c)| format!("ExecStartPost=-/usr/local/bin/scx_roost ctl {wait}{c}");
+    let post = |(wait, c)| format!("ExecStartPost=-scx_roost ctl {wait}{c}");
     drop_in.extend(["--wait 20 ", ""].into_iter().zip(calls).map(post));
     assert_eq!(lasting.drop_in, drop_in);
     for line in lasting.now.iter().chain(&lasting.drop_in[2..]) {

@@ -114,6 +114,29 @@ fn links_lead_somewhere() {
 }
 
 #[test]
+fn each_alert_leads_to_a_section_of_its_own() {
+    let rules = std::fs::read_to_string(top().join("contrib/prometheus-alerts.yml")).unwrap();
+    let page = std::fs::read_to_string(top().join("docs/guides/alerts.md")).unwrap();
+    let alerts: Vec<&str> = rules
+        .lines()
+        .filter_map(|l| l.trim().strip_prefix("- alert: "))
+        .collect();
+    assert!(alerts.len() > 10);
+    for alert in &alerts {
+        let runbook = format!("runbook: \"docs/guides/alerts.md#{}\"\n", anchor(alert));
+        assert!(
+            rules.contains(&runbook),
+            "{alert} does not lead to {runbook}"
+        );
+    }
+    let mut sections: Vec<&str> = page.lines().filter_map(|l| l.strip_prefix("## ")).collect();
+    let mut sorted = alerts;
+    sorted.sort_unstable();
+    sections.sort_unstable();
+    assert_eq!(sections, sorted);
+}
+
+#[test]
 fn the_book_has_every_page_once() {
     let summary = Path::new("docs/SUMMARY.md");
     let pages = pages();

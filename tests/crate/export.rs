@@ -3,10 +3,11 @@
 //! it with Prometheus and its parsers.
 
 use crate::fake::FakeDaemon;
-use scx_roost::clients::export::{self, Listener, Output, Pages, Source};
+use scx_roost::clients::export::{self, Answer, Format, Listener, Output, Pages, Series, Source};
+use scx_roost::policy::config::failure_beside;
 use scx_roost::policy::features::FEATURES;
 use scx_roost::stopper;
-use scx_roost::wire::stats::host::{Condition, EVENTS};
+use scx_roost::wire::stats::host::{Condition, CpuGauges, EVENTS};
 use scx_roost::wire::stats::{HISTS, ROWS};
 use std::collections::BTreeSet;
 use std::fs::Permissions;
@@ -38,7 +39,7 @@ impl Exported {
     fn new() -> Exported {
         let dir = tempfile::tempdir().unwrap();
         let counter = Arc::new(AtomicU64::new(8));
-        let pages = Pages::new(Source::start(&stats(&dir)).unwrap());
+        let pages = Pages::new(Source::start(&stats(&dir), Series::All).unwrap());
         let (listener, at) = Listener::tcp("127.0.0.1:0".parse().unwrap(), pages).unwrap();
         let mut exported = Exported {
             daemon: None,
@@ -239,7 +240,7 @@ fn a_daemon_may_go_and_come_back() {
     exported.daemon = None;
     let text = exported.ask(OPEN);
     assert_eq!(up(&text), Some(0.0));
-    assert_eq!(families(&text), ["roost_up"]);
+    assert_eq!(families(&text), ["roost_up", "roost_failed"]);
     exported.begin();
     assert_eq!(up(&exported.ask(OPEN)), Some(1.0));
     // Another daemon starts between two scrapes.
@@ -248,11 +249,57 @@ fn a_daemon_may_go_and_come_back() {
     assert_eq!(up(&exported.ask(OPEN)), Some(1.0));
 }
 
+/// An alert must not wake anybody because of a planned stop.
+#[test]
+fn only_a_daemon_that_did_not_end_on_request_has_failed() {
+    let mut exported = Exported::new();
+    let failed = |exported: &Exported| value(&exported.ask(OPEN), "roost_failed");
+    assert_eq!(failed(&exported), Some(0.0));
+    exported.daemon = None;
+    assert_eq!(
+        failed(&exported),
+        Some(0.0),
+        "an orderly end removes the socket"
+    );
+    let note = failure_beside(&stats(&exported.dir));
+    std::fs::write(&note, "oom-kill\n").unwrap();
+    assert_eq!(failed(&exported), Some(1.0), "the service left a note");
+    exported.begin();
+    assert_eq!(failed(&exported), Some(0.0), "another one runs");
+    exported.daemon = None;
+    std::fs::remove_file(&note).unwrap();
+    drop(UnixListener::bind(stats(&exported.dir)).unwrap());
+    assert_eq!(
+        failed(&exported),
+        Some(1.0),
+        "it was killed and left its socket"
+    );
+}
+
+#[test]
+fn series_of_cpus_can_be_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::serve(&stats(&dir), || 1);
+    let many = (0..1024).map(|cpu| (cpu, CpuGauges::default()));
+    daemon.source.set_cpus(many.collect(), None);
+    let page = |series| {
+        let source = Source::start(&stats(&dir), series).unwrap();
+        Pages::new(source).page(Format::OpenMetrics).unwrap()
+    };
+    let of_cpus = |page: &str| page.lines().filter(|l| l.starts_with("roost_cpu_")).count();
+    let (all, few) = (page(Series::All), page(Series::NoCpus));
+    assert!(of_cpus(&all) >= 4 * 1024, "{}", of_cpus(&all));
+    assert_eq!(of_cpus(&few), 0);
+    let samples = |page: &str| page.lines().filter(|l| l.starts_with("roost_")).count();
+    assert_eq!(samples(&few), samples(&all) - of_cpus(&all));
+    assert!(few.ends_with("\n# EOF\n") && !few.contains("roost_cpu_"));
+}
+
 #[test]
 fn a_daemon_that_is_stopped_keeps_no_scraper() {
     let dir = tempfile::tempdir().unwrap();
     let _silent = UnixListener::bind(stats(&dir)).unwrap();
-    let source = Source::start(&stats(&dir)).unwrap();
+    let source = Source::start(&stats(&dir), Series::All).unwrap();
     let begin = Instant::now();
     let asking: Vec<_> = (0..100)
         .map(|_| source.clone())
@@ -260,7 +307,8 @@ fn a_daemon_that_is_stopped_keeps_no_scraper() {
         .collect();
     let answers: Vec<_> = asking.into_iter().map(|t| t.join().unwrap()).collect();
     // Requests beyond the limit get no answer. The others learn that the daemon does not answer.
-    assert!(!answers.iter().flatten().any(Option::is_some));
+    let is_up = |answer: &Answer| matches!(answer, Answer::Up(_));
+    assert!(!answers.iter().flatten().any(is_up));
     assert!(answers.iter().flatten().count() >= 60);
     assert!(
         begin.elapsed() < Duration::from_secs(15),
@@ -314,7 +362,7 @@ fn hostile_scrapers_delay_no_other_client() {
 fn a_waiting_client_stays_connected_in_a_flood() {
     let dir = tempfile::tempdir().unwrap();
     let silent = UnixListener::bind(stats(&dir)).unwrap();
-    let pages = Pages::new(Source::start(&stats(&dir)).unwrap());
+    let pages = Pages::new(Source::start(&stats(&dir), Series::All).unwrap());
     let (_listener, at) = Listener::tcp("127.0.0.1:0".parse().unwrap(), pages).unwrap();
     let mut honest = TcpStream::connect(at).unwrap();
     honest.write_all(OPEN.as_bytes()).unwrap();
@@ -341,7 +389,7 @@ fn refuse(path: &Path) {
 fn what_the_exporter_cannot_know_it_does_not_tell() {
     let dir = tempfile::tempdir().unwrap();
     refuse(&stats(&dir));
-    let pages = Pages::new(Source::start(&stats(&dir)).unwrap());
+    let pages = Pages::new(Source::start(&stats(&dir), Series::All).unwrap());
     let (_listener, at) = Listener::tcp("127.0.0.1:0".parse().unwrap(), pages).unwrap();
     let answer = asked(TcpStream::connect(at).unwrap(), OPEN);
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
@@ -359,8 +407,11 @@ fn a_daemon_that_accepts_no_client_is_reported_in_time() {
     // SAFETY: a plain call. The backlog has room for one.
     assert_eq!(unsafe { libc::listen(full.as_raw_fd(), 0) }, 0);
     let _first = UnixStream::connect(stats(&dir)).unwrap();
-    let source = Source::start(&stats(&dir)).unwrap();
-    assert!(source.ask().unwrap().is_none());
+    let source = Source::start(&stats(&dir), Series::All).unwrap();
+    assert!(matches!(
+        source.ask().unwrap(),
+        Answer::Down { failed: true }
+    ));
 }
 
 #[test]
@@ -541,7 +592,7 @@ fn what_cannot_be_done_is_one_sentence() {
             "give such a name",
         ),
     ] {
-        let error = export::run(&stats(&dir), &output, &stop)
+        let error = export::run(&stats(&dir), Series::All, &output, &stop)
             .unwrap_err()
             .to_string();
         assert!(error.starts_with(begin) && error.ends_with(end), "{error}");

@@ -9,6 +9,7 @@ use crate::documents::whole_program;
 use scx_roost::policy::features::{FEATURES, PRESETS, TUNABLES, Tunable};
 use scx_roost::wire::stats::host::{CPU_GAUGES, Condition, EVENTS, GAUGES, HostRow};
 use scx_roost::wire::stats::{HIST_HELPS, HISTS, NR_BUCKETS, ROWS, metas};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -220,23 +221,22 @@ fn host_rows(rows: &[HostRow]) -> String {
 }
 
 /// Structures whose fields are rows of the tables above.
-const TABLED: [&str; 6] = [
-    "ArmHists",
-    "ArmSums",
-    "CounterFields",
-    "CpuGauges",
-    "Events",
-    "Gauges",
-];
+const TABLED: [&str; 2] = ["CounterFields", "CpuGauges"];
 
-/// The other structures, without the fields that are counters.
+/// The other structures, without the fields that are rows.
 fn structures(into: &mut String) {
-    let counter = |name: &str| ROWS.iter().any(|row| row.name == name);
+    let rows: BTreeSet<&str> = ROWS
+        .iter()
+        .map(|row| row.name)
+        .chain(EVENTS.iter().chain(GAUGES).map(|row| row.name))
+        .chain(HISTS.iter().copied())
+        .collect();
     for (name, meta) in metas() {
         if TABLED.contains(&&*name) {
             continue;
         }
-        let fields = meta.fields.iter().filter(|(field, _)| !counter(field));
+        let fields = meta.fields.iter();
+        let fields = fields.filter(|(field, _)| !rows.contains(&***field));
         let rows = fields.map(|(field, f)| {
             let help = f.attrs.desc.clone().unwrap_or_default();
             [code(field), code(&f.data.to_string()), help]
@@ -280,9 +280,9 @@ fn the_page_of_statistics_is_the_tables() {
         ["histogram", "time"],
         rows.map(|(n, h)| [code(n), h.to_string()]),
     );
-    text += "\n## Events\n\nThe daemon counts these (`events`).\n\n";
+    text += "\n## Events\n\nThe daemon counts these.\n\n";
     text += &host_rows(EVENTS).replace(" |  | ", " | count | ");
-    text += "\n## Gauges\n\nThe machine and the daemon as they are now (`gauges`).\n\n";
+    text += "\n## Gauges\n\nThe machine and the daemon as they are now.\n\n";
     text += &host_rows(GAUGES);
     text += "\n## Gauges of a CPU\n\nTargets `cpus` and `cpu_gauges` have these for each CPU.\n\n";
     text += &host_rows(CPU_GAUGES);
@@ -295,10 +295,10 @@ fn the_page_of_statistics_is_the_tables() {
     text += &table(["condition", "meaning"], rows);
     text += "\n## JSON\n\n\
         Targets `top` and `totals` answer with `Metrics`, `cpus` and `cpu_gauges` with \
-        `CpusMetrics`. A\n`Metrics` also has each counter as a field of its own; so has \
-        `CounterFields`, for an arm or a CPU.\nFor each histogram `ArmHists` has a list of buckets, and \
-        `ArmSums` the sum of the times in us.\n`Events`, `Gauges` and `CpuGauges` have the fields \
-        of their tables above.\n";
+        `CpusMetrics`. A\n`Metrics` also has each counter, event and gauge as a field of its own; an \
+        `ArmMetrics` has each\ncounter, and each histogram as a list of buckets. `CounterFields` and \
+        `CpuGauges` have the fields of\ntheir tables above. A line of `monitor --json` also has `time_s`, in seconds since 1970, and \
+        `host`.\n";
     structures(&mut text);
     compare("statistics.md", &text);
 }

@@ -25,6 +25,7 @@ fn refusal(output: &Output) -> String {
 #[test]
 fn help_is_printed_and_nothing_done() {
     for script in [
+        "scripts/deb",
         "scripts/deny",
         "scripts/fuzz",
         "scripts/run",
@@ -51,6 +52,10 @@ fn wrong_words_are_refused_at_once() {
     assert_eq!(
         refusal(&top("scripts/setup", &["--no-bulid"])),
         "setup: unknown option --no-bulid; --help shows them"
+    );
+    assert_eq!(
+        refusal(&top("scripts/deb", &["--revision", "x"])),
+        "deb: --revision x: expected a number such as 1"
     );
     assert!(refusal(&top("scripts/fuzz", &["nothing"])).contains("no target nothing; there are:"));
     assert_eq!(

@@ -2,6 +2,7 @@
 //! The statistics socket as a client sees it, with the test's own counters.
 
 use scx_roost::wire::socket::{Server, kept_out};
+use scx_roost::wire::stats::host::{EVENTS, GAUGES};
 use scx_roost::wire::stats::server;
 use scx_roost::wire::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
 use scx_roost::wire::stats::{ArmCounts, Counters, Metrics, NR_STATS, ROWS};
@@ -147,6 +148,45 @@ fn scxtop_gets_deltas_and_metadata() {
     }
 }
 
+/// scxstats_to_openmetrics.py of the scx repository goes down into each object of `top`. It takes
+/// it for a map by name, and the values for structures without further objects.
+#[test]
+fn no_structure_is_in_another_but_in_maps_by_name() {
+    let served = serve();
+    let mut client = connect(&path(&served.dir));
+    let top: Value = client.request("stats", vec![]).unwrap();
+    let meta: Value = client.request("stats_meta", vec![]).unwrap();
+    let mut maps = Vec::new();
+    for (name, value) in top.as_object().unwrap() {
+        let data = &meta["Metrics"]["fields"][name];
+        assert!(
+            data["datum"].is_string() || data["dict"].is_object(),
+            "{name}: {data}"
+        );
+        let Some(map) = value.as_object() else {
+            continue;
+        };
+        maps.push(name.as_str());
+        for structure in map.values() {
+            let fields = structure.as_object().unwrap();
+            assert!(
+                !fields.values().any(Value::is_object),
+                "{name}: {structure}"
+            );
+            let of = &meta[data["dict"]["datum"]["struct"].as_str().unwrap()];
+            let described = of["fields"].as_object().unwrap();
+            assert!(
+                fields.keys().eq(described.keys()),
+                "{name}: {fields:?}, {described:?}"
+            );
+        }
+    }
+    assert_eq!(maps, ["arms", "conditions"]);
+    for row in EVENTS.iter().chain(GAUGES) {
+        assert!(top[row.name].is_u64(), "{}", row.name);
+    }
+}
+
 #[test]
 fn without_a_target_it_is_top() {
     let served = serve();
@@ -162,7 +202,7 @@ fn the_metadata_describes_every_counter() {
     let stream = UnixStream::connect(path(&served.dir)).unwrap();
     let answer = raw(&stream, "{\"req\":\"stats_meta\"}\n");
     let fields = &answer["args"]["resp"]["Metrics"]["fields"];
-    let of_arms = &answer["args"]["resp"]["CounterFields"]["fields"];
+    let of_arms = &answer["args"]["resp"]["ArmMetrics"]["fields"];
     for row in ROWS {
         assert_eq!(fields[row.name]["desc"], row.help, "{}", row.name);
         assert_eq!(of_arms[row.name]["desc"], row.help, "{}", row.name);

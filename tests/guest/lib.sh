@@ -192,12 +192,12 @@ condition() { sed -n "s/.*\"$1\":{\"active\":\([01]\).*/\1/p" "$2" | tail -n 1; 
 
 # arm_counter ARM NAME FILE: the same of one arm.
 arm_counter() {
-	sed -n "s/.*\"$1\":{\"counters\":{\([^}]*\)}.*/{\1}/p" "$3" | sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p" | tail -n 1
+	sed -n "s/.*\"$1\":{\([^}]*\)}.*/{\1}/p" "$3" | sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p" | tail -n 1
 }
 
 # arm_hist ARM HISTOGRAM FILE: how much it holds.
 arm_hist() {
-	sed -n "s/.*\"$1\":{\"counters\":{[^}]*},\"features\":\"[^\"]*\",\"histogram_sums_us\":{[^}]*},\"histograms\":{[^}]*\"$2\":\[\([0-9,]*\)\].*/\1/p" "$3" |
+	sed -n "s/.*\"$1\":{[^}]*\"$2\":\[\([0-9,]*\)\].*/\1/p" "$3" |
 		awk -F, '{ for (i = 1; i <= NF; i++) sum += $i; print sum }'
 }
 

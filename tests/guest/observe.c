@@ -346,10 +346,10 @@ static double in_json(const struct samples *json, const char *name)
 	if (!strncmp(stem, "all_", 4))
 		found = find(json, "args.resp.%.*s", length - 4, stem + 4);
 	else if (label(name, "arm", arm))
-		found = find(json, "args.resp.arms.%s.counters.%.*s", arm, length, stem);
+		found = find(json, "args.resp.arms.%s.%.*s", arm, length, stem);
 	else if (label(name, "condition", condition))
 		found = find(json, "args.resp.conditions.%s.count", condition);
-	else if (!(found = find(json, "args.resp.events.%.*s", length, stem)))
+	else
 		found = find(json, "args.resp.%.*s", length, stem);
 	return found ? *found : NAN;
 }
@@ -363,7 +363,7 @@ static double bucket_in_json(const struct samples *json, const char *name, int l
 	label(name, "arm", arm);
 	for (int i = 0; i <= bucket; i++) {
 		const double *found =
-			find(json, "args.resp.arms.%s.histograms.%.*s.%d", arm, length, name, i);
+			find(json, "args.resp.arms.%s.%.*s.%d", arm, length, name, i);
 
 		total += found ? *found : NAN;
 	}
@@ -409,10 +409,10 @@ static void compare_metrics(const struct samples *before, const struct samples *
 static void compare_cpus(const struct samples *before, const struct samples *cpus,
 			 const struct samples *after, const struct samples *metrics)
 {
-	static const char head[] = "args.resp.arms.default.counters.";
+	static const char head[] = "args.resp.cpus.0.counters.";
 
-	for (int i = 0; i < before->n; i++) {
-		const char *name = before->in_order[i].name;
+	for (int i = 0; i < cpus->n; i++) {
+		const char *name = cpus->in_order[i].name;
 		double total = 0;
 
 		if (strncmp(name, head, sizeof(head) - 1))

@@ -78,7 +78,7 @@ works scx_roost
 # scx_loader, with the restrictions of its unit; there the scheduler is its child.
 cat >$UNITS/$LOADER.service <<'UNIT'
 [Service]
-ExecStart=/usr/local/bin/scx_roost --stats-group nogroup
+ExecStart=scx_roost --stats-group nogroup
 KillSignal=SIGINT
 ProtectSystem=full
 ProtectHome=true
@@ -114,8 +114,8 @@ works $LOADER
 cat >$UNITS/scx_roost.service.d/more.conf <<'UNIT'
 [Service]
 ExecStart=
-ExecStart=/usr/local/bin/scx_roost --stats-group nogroup
-ExecStartPost=-/usr/local/bin/scx_roost ctl --wait 20 arms add late --preset mainline
+ExecStart=scx_roost --stats-group nogroup
+ExecStartPost=-scx_roost ctl --wait 20 arms add late --preset mainline
 UNIT
 systemctl daemon-reload
 begin scx_roost

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The options of `export`, and what they mean.
 
+use super::source::Series;
 use anyhow::{Result, bail};
 use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -49,6 +50,10 @@ pub struct ExportArgs {
     #[arg(long, value_name = "SECS", default_value = "15", value_parser = crate::util::parse::seconds, requires = "textfile")]
     interval: Duration,
 
+    /// Leave out the series of single CPUs, which are most of those of a large machine
+    #[arg(long)]
+    no_cpus: bool,
+
     /// Print the metrics once, or write --textfile once, and exit
     #[arg(long, conflicts_with_all = ["listen", "unix", "interval"])]
     once: bool,
@@ -68,6 +73,13 @@ pub enum Output {
 }
 
 impl ExportArgs {
+    pub fn series(&self) -> Series {
+        match self.no_cpus {
+            true => Series::NoCpus,
+            false => Series::All,
+        }
+    }
+
     pub fn output(self) -> Result<Output> {
         if self.once {
             return Ok(Output::Once(self.textfile));

@@ -43,12 +43,18 @@ struct Exposition(Answer);
 impl Collector for Exposition {
     fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
         let mut families = Families(encoder);
-        let up = f64::from(u8::from(self.0.is_some()));
-        let help = "1 while a scheduler answers the exporter; at 0 no other metric is given";
+        let (up, failed) = match &self.0 {
+            Answer::Up(_) => (1.0, false),
+            Answer::Down { failed } => (0.0, *failed),
+        };
+        let help = "1 while a scheduler answers the exporter; at 0 only roost_failed is given too";
         families.gauge(&Family::new("up", help), [(vec![], up)])?;
+        let help = "1 while no scheduler answers and the last one did not end on request: its service failed, it was killed, or it hangs";
+        let failed = f64::from(u8::from(failed));
+        families.gauge(&Family::new("failed", help), [(vec![], failed)])?;
         match &self.0 {
-            Some(sample) => families.sample(sample),
-            None => Ok(()),
+            Answer::Up(sample) => families.sample(sample),
+            Answer::Down { .. } => Ok(()),
         }
     }
 }
@@ -217,6 +223,9 @@ impl Families<'_> {
     }
 
     fn cpus(&mut self, cpus: &BTreeMap<u64, CpuGauges>) -> fmt::Result {
+        if cpus.is_empty() {
+            return Ok(());
+        }
         let cpus: Vec<Cpu> = cpus.iter().map(Cpu::new).collect();
         for (i, row) in CPU_GAUGES.iter().enumerate() {
             if PLACES.contains(&row.name) {
@@ -374,7 +383,7 @@ mod tests {
     fn texts_of_others_cannot_break_a_line() {
         let mut sample = Sample::default();
         sample.metrics.governor = "a\"b\\c\nroost_up 7".into();
-        let text = open_metrics(Some(Arc::new(sample)));
+        let text = open_metrics(Answer::Up(Arc::new(sample)));
         assert!(
             text.contains("governor=\"a\\\"b\\\\c\\nroost_up 7\""),
             "{text}"
@@ -386,7 +395,7 @@ mod tests {
     fn a_missing_histogram_is_left_out() {
         let mut sample = Sample::default();
         sample.metrics.arms.insert("x".into(), Default::default());
-        let text = open_metrics(Some(Arc::new(sample)));
+        let text = open_metrics(Answer::Up(Arc::new(sample)));
         assert!(text.contains("roost_sis_prev_total{arm=\"x\"} 0"));
         assert!(!text.contains("latency_seconds_count"), "{text}");
     }

@@ -13,7 +13,7 @@ mod textfile;
 
 pub use args::{EXAMPLES, ExportArgs, Output};
 pub use listener::Listener;
-pub use source::Source;
+pub use source::{Answer, Series, Source};
 
 use crate::util::print;
 use crate::util::stop::Stop;
@@ -76,8 +76,8 @@ impl Pages {
 }
 
 /// Serves the statistics of the scheduler at `stats` until it is stopped.
-pub fn run(stats: &Path, output: &Output, stop: &Stop) -> Result<()> {
-    let pages = Pages::new(Source::start(stats)?);
+pub fn run(stats: &Path, series: Series, output: &Output, stop: &Stop) -> Result<()> {
+    let pages = Pages::new(Source::start(stats, series)?);
     match output {
         Output::Once(None) => print::text(&pages.page(Format::OpenMetrics)?).map(|_| ()),
         Output::Once(Some(path)) => TextFile::new(path, true)?.write(&pages.file_page()?),

@@ -3,11 +3,14 @@
 //! the same answer. A scheduler that is stopped blocks only that thread.
 
 use super::encode::Sample;
+use crate::policy::config::failure_beside;
 use crate::wire::socket::spawn;
 use crate::wire::stats::client::{self, Client};
 use anyhow::{Result, anyhow, bail};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use log::{info, warn};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,8 +26,24 @@ const WAITING_MAX: usize = 64;
 /// more than one.
 const AGE_MAX: Duration = Duration::from_millis(500);
 
-/// None: no scheduler runs, or it does not answer.
-pub type Answer = Option<Arc<Sample>>;
+#[derive(Clone, Debug)]
+pub enum Answer {
+    Up(Arc<Sample>),
+    /// No scheduler runs, or it does not answer.
+    Down {
+        /// It did not end on request: it failed, was killed or hangs.
+        failed: bool,
+    },
+}
+
+/// Which series there are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Series {
+    All,
+    /// A large machine has ten thousands of single CPUs.
+    NoCpus,
+}
+
 /// An answer, or why it is unknown whether a scheduler runs.
 type Told = Result<Answer, String>;
 
@@ -34,9 +53,9 @@ pub struct Source(Sender<Sender<Told>>);
 impl Source {
     /// For the scheduler that serves its statistics at `path`, now or later. The thread ends with
     /// the last clone.
-    pub fn start(path: &Path) -> Result<Source> {
+    pub fn start(path: &Path, series: Series) -> Result<Source> {
         let (sender, receiver) = bounded(WAITING_MAX);
-        let mut daemon = Daemon::new(path);
+        let mut daemon = Daemon::new(path, series);
         spawn("export-source", move || daemon.answer(&receiver))?;
         Ok(Source(sender))
     }
@@ -64,10 +83,24 @@ struct Trouble {
     text: String,
     /// No scheduler runs, or it does not answer.
     is_gone: bool,
+    /// Its socket is there: it did not come to an orderly end.
+    left_socket: bool,
+}
+
+impl Trouble {
+    fn new(text: String, e: &anyhow::Error) -> Trouble {
+        let kind = e.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        Trouble {
+            text,
+            is_gone: client::is_gone(e),
+            left_socket: kind != Some(ErrorKind::NotFound),
+        }
+    }
 }
 
 struct Daemon {
     path: PathBuf,
+    series: Series,
     client: Option<Client>,
     last: Option<(Instant, Arc<Sample>)>,
     /// Last message logged, so that each change is logged once.
@@ -75,9 +108,10 @@ struct Daemon {
 }
 
 impl Daemon {
-    fn new(path: &Path) -> Daemon {
+    fn new(path: &Path, series: Series) -> Daemon {
         Daemon {
             path: path.to_path_buf(),
+            series,
             client: None,
             last: None,
             logged: None,
@@ -98,14 +132,16 @@ impl Daemon {
         if let Some((at, sample)) = &self.last
             && at.elapsed() < AGE_MAX
         {
-            return Ok(Some(sample.clone()));
+            return Ok(Answer::Up(sample.clone()));
         }
         let sample = self.sample().map(Arc::new);
         self.tell(sample.as_ref().err());
         self.last = sample.as_ref().ok().map(|s| (Instant::now(), s.clone()));
         match sample {
-            Ok(sample) => Ok(Some(sample)),
-            Err(trouble) if trouble.is_gone => Ok(None),
+            Ok(sample) => Ok(Answer::Up(sample)),
+            Err(trouble) if trouble.is_gone => Ok(Answer::Down {
+                failed: trouble.left_socket || failure_beside(&self.path).exists(),
+            }),
             Err(trouble) => Err(trouble.text),
         }
     }
@@ -130,34 +166,35 @@ impl Daemon {
     /// path, so a failure leads to a new connection.
     fn sample(&mut self) -> Result<Sample, Trouble> {
         if let Some(mut client) = self.client.take()
-            && let Ok(sample) = read(&mut client)
+            && let Ok(sample) = read(&mut client, self.series)
         {
             self.client = Some(client);
             return Ok(sample);
         }
         let mut client = self.connect()?;
-        let sample = read(&mut client).map_err(|e| Trouble {
-            text: format!(
-                "the scheduler at {} does not answer: {e:#}",
-                self.path.display()
-            ),
-            is_gone: client::is_gone(&e),
+        let sample = read(&mut client, self.series).map_err(|e| {
+            let path = self.path.display();
+            Trouble::new(
+                format!("the scheduler at {path} does not answer: {e:#}"),
+                &e,
+            )
         })?;
         self.client = Some(client);
         Ok(sample)
     }
 
     fn connect(&self) -> Result<Client, Trouble> {
-        Client::connect(&self.path, PART).map_err(|e| Trouble {
-            text: client::no_connection(&self.path, &e),
-            is_gone: client::is_gone(&e),
-        })
+        Client::connect(&self.path, PART)
+            .map_err(|e| Trouble::new(client::no_connection(&self.path, &e), &e))
     }
 }
 
-fn read(client: &mut Client) -> Result<Sample> {
+fn read(client: &mut Client, series: Series) -> Result<Sample> {
     Ok(Sample {
         metrics: client.ask("totals")?,
-        cpus: client.ask("cpu_gauges")?,
+        cpus: match series {
+            Series::All => client.ask("cpu_gauges")?,
+            Series::NoCpus => BTreeMap::new(),
+        },
     })
 }

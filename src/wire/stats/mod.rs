@@ -19,6 +19,7 @@ use scx_stats::prelude::*;
 use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::slice::from_ref;
 
 /// Indexed by enum roost_stat.
 pub type Counters = [u64; NR_STATS];
@@ -107,8 +108,10 @@ macro_rules! stat_table {
             #[stat(desc = "states that may need action, by name")]
             pub conditions: BTreeMap<String, ConditionMetrics>,
             #[stat(desc = "events of the daemon")]
+            #[serde(flatten)]
             pub events: Events,
             #[stat(desc = "the current state of the machine and the daemon")]
+            #[serde(flatten)]
             pub gauges: Gauges,
             #[stat(desc = "version of the scheduler")]
             pub version: String,
@@ -185,7 +188,7 @@ macro_rules! stat_table {
 }
 
 macro_rules! hist_table {
-    ($($name:ident, $index:ident, $help:tt;)*) => {
+    ($($name:ident, $sum:ident, $index:ident, $help:tt, $sum_help:tt;)*) => {
         /// Names of the histograms.
         pub const HISTS: &[&str] = &[$(stringify!($name)),*];
         pub const HIST_HELPS: &[&str] = &[$($help),*];
@@ -203,17 +206,17 @@ macro_rules! hist_table {
         #[serde(default)]
         #[stat(desc = "sums of the times in an arm's histograms, in us")]
         pub struct ArmSums {
-            $(#[stat(desc = $help)] pub $name: u64,)*
+            $(#[stat(desc = $sum_help)] pub $sum: u64,)*
         }
 
         impl ArmMetrics {
             fn set_sums(&mut self, sums: &[u64; NR_HISTS]) {
-                $(self.histogram_sums_us.$name = sums[intf::$index as usize] / 1000;)*
+                $(self.histogram_sums_us.$sum = sums[intf::$index as usize] / 1000;)*
             }
 
             /// Buckets, and sum in us, of each histogram in the order of `HISTS`.
             pub fn hists(&self) -> [(&[u64], u64); NR_HISTS] {
-                [$((&self.histograms.$name[..], self.histogram_sums_us.$name)),*]
+                [$((&self.histograms.$name[..], self.histogram_sums_us.$sum)),*]
             }
 
             fn set_hists(&mut self, hists: &[Histogram; NR_HISTS]) {
@@ -243,10 +246,13 @@ pub struct ArmMetrics {
     #[stat(desc = "time within which 99 % of the woken tasks ran, us (upper end of the bucket)")]
     pub wakeup_p99_us: u64,
     #[stat(desc = "counters")]
+    #[serde(flatten)]
     pub counters: CounterFields,
     #[stat(desc = "histograms")]
+    #[serde(flatten)]
     pub histograms: ArmHists,
     #[stat(desc = "sums of the histograms")]
+    #[serde(flatten)]
     pub histogram_sums_us: ArmSums,
 }
 
@@ -262,23 +268,35 @@ pub fn add(a: &Counters, b: &Counters) -> Counters {
     std::array::from_fn(|i| a[i].wrapping_add(b[i]))
 }
 
-/// What the fields mean, for clients.
+/// What the fields mean, for clients. Those of upstream expect no structure in another but in maps
+/// by name, so the parts of `top` are flat.
 pub fn metas() -> BTreeMap<String, StatsMeta> {
+    let counters = CounterFields::meta();
+    let hists = [ArmHists::meta(), ArmSums::meta()];
     [
-        Metrics::meta(),
-        ArmMetrics::meta(),
-        ArmHists::meta(),
-        ArmSums::meta(),
-        CounterFields::meta(),
+        flat(Metrics::meta(), &[Events::meta(), Gauges::meta()]),
+        flat(
+            ArmMetrics::meta(),
+            &[&hists[..], from_ref(&counters)].concat(),
+        ),
+        counters,
         ConditionMetrics::meta(),
         CpuGauges::meta(),
         CpuMetrics::meta(),
         CpusMetrics::meta(),
-        Events::meta(),
-        Gauges::meta(),
     ]
     .map(|meta| (meta.name.clone(), meta))
     .into()
+}
+
+/// `whole` with the fields of the parts in place of the fields that serde flattens.
+fn flat(mut whole: StatsMeta, parts: &[StatsMeta]) -> StatsMeta {
+    for part in parts {
+        let is_part = |f: &StatsField| f.data.to_string() == part.name;
+        whole.fields.retain(|_, field| !is_part(field));
+        whole.fields.extend(part.fields.clone());
+    }
+    whole
 }
 
 /// The text of --help-stats: the fields and what they mean.
@@ -287,9 +305,8 @@ pub fn describe() -> Result<String> {
     let metas = metas().into_values();
     let data = metas.fold(StatsServerData::<(), ()>::new(), StatsServerData::add_meta);
     data.describe_meta(&mut text, None)?;
-    // By default it describes what `top` holds, and no deeper than the counters of an arm.
-    let names = [ArmHists::meta(), ArmSums::meta(), CpusMetrics::meta()].map(|meta| meta.name);
-    data.describe_meta(&mut text, Some(&names.each_ref().map(String::as_str)))?;
+    // By default it describes what `top` holds.
+    data.describe_meta(&mut text, Some(&[&CpusMetrics::meta().name]))?;
     Ok(String::from_utf8(text)?)
 }
 
@@ -327,8 +344,7 @@ mod tests {
 
     #[test]
     fn what_another_version_does_not_tell_is_nothing() {
-        let json =
-            r#"{"sis_prev": 3, "unheard_of": 1, "gauges": {"cpus_online": 4}, "arms": {"x": {}}}"#;
+        let json = r#"{"sis_prev": 3, "unheard_of": 1, "cpus_online": 4, "arms": {"x": {}}}"#;
         let metrics: Metrics = serde_json::from_str(json).unwrap();
         assert_eq!((metrics.sis_prev, metrics.sis_target), (3, 0));
         assert_eq!(metrics.gauges.cpus_online, 4);

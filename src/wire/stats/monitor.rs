@@ -10,9 +10,10 @@ use crate::util::print;
 use crate::util::stop::Stop;
 use anyhow::{Context, Result};
 use log::info;
+use serde::Serialize;
 use std::path::Path;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Starts a thread that prints the growth of the counters of `source` until it is stopped.
 pub fn start(
@@ -57,7 +58,7 @@ fn print_each(
             continue;
         }
         let read = if json {
-            print::json_line(&metrics)?
+            print::json_line(&Line::of(metrics))?
         } else {
             print::text(&view::block(&metrics))?
         };
@@ -66,6 +67,28 @@ fn print_each(
         }
     }
     Ok(())
+}
+
+/// Statistics as a line of JSON, which may be read far from this machine.
+#[derive(Serialize)]
+struct Line {
+    /// When they were read, in seconds since 1970.
+    time_s: f64,
+    host: String,
+    #[serde(flatten)]
+    metrics: Metrics,
+}
+
+impl Line {
+    fn of(metrics: Metrics) -> Line {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let host = nix::unistd::gethostname().unwrap_or_default();
+        Line {
+            time_s: now.unwrap_or_default().as_millis() as f64 / 1e3,
+            host: host.to_string_lossy().into_owned(),
+            metrics,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -84,5 +107,14 @@ mod tests {
                 .ends_with("exists and is not a socket: give the scheduler's --stats-path"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_line_says_when_and_where() {
+        let json = serde_json::to_value(Line::of(Metrics::default())).unwrap();
+        assert!(json["time_s"].as_f64().unwrap() > 1.7e9, "{json}");
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        assert_eq!(json["host"], host.trim_end());
+        assert_eq!(json["cpus_online"], 0, "fields are not nested");
     }
 }

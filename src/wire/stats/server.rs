@@ -115,8 +115,8 @@ mod tests {
             "\"arms\"",
             "\"conditions\"",
             "\"enq_queued\"",
-            "\"events\"",
-            "\"gauges\"",
+            "\"features\"",
+            "\"period_ms\"",
         ];
         assert!(order.is_sorted_by_key(at), "{text}");
     }

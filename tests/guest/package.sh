@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The Debian package is installed, started, upgraded, fails, is removed and purged, under a real
+# systemd and a real dpkg.
+# topology: 4
+# accel: icount
+# timeout: 400
+# own-boot: yes
+# needs: package
+. /tests/lib.sh
+[ ! -f /tests/no-systemd ] || skip "$(cat /tests/no-systemd)"
+export PATH=/usr/sbin:/usr/bin:/bin
+# Not the applet of busybox.
+DPKG=/usr/sbin/dpkg
+NOTE=/run/scx/root/scx_roost.failed
+mkdir -p /var/lib/dpkg/info /var/lib/dpkg/updates /var/log
+# The lab's own, which a test of the package must not find.
+mv /bin/scx_roost /tmp/scx_roost
+find / -xdev -name '*scx*roost*' | sort >/tmp/files
+# There is no journal, so the log is a file.
+for unit in scx_roost scx_roost-export; do
+	mkdir -p /run/systemd/system/$unit.service.d
+	log=/tmp/${unit#scx_}.log
+	printf '[Service]\nStandardError=append:%s\n' "$log" >/run/systemd/system/$unit.service.d/log.conf
+done
+
+main_pid() { systemctl show -p MainPID --value "$1"; }
+is_active() { [ "$(systemctl is-active "$1")" = active ]; }
+is_failed() { [ "$(systemctl is-active scx_roost)" = failed ]; }
+# runs: waits until the scheduler of the unit is enabled.
+runs() {
+	ROOST_PID=$(main_pid scx_roost)
+	wait_for $LOAD_LIMIT_S state_is enabled
+	state_is enabled && is_active scx_roost
+}
+exported() { wget -q -O - http://127.0.0.1:10849/metrics 2>/dev/null | grep -q "^roost_$1 1"; }
+packaged() { $DPKG-query --show --showformat '${Version} ${db:Status-Status}' scx-roost 2>/dev/null; }
+
+check "it is installed" $DPKG --install /tests/1.deb
+[ -x /usr/bin/scx_roost ] || finish
+check "dpkg says so" [ "$(packaged)" = "0.1.0-1 installed" ]
+check "nothing is started" state_is disabled
+check "nothing is enabled" [ "$(systemctl is-enabled scx_roost scx_roost-export 2>&1 | sort -u)" = disabled ]
+check "the group is there" grep -q '^scx_roost:' /etc/group
+check "completions and manual pages" [ -f /usr/share/man/man1/scx_roost-ctl.1.gz -a -f /usr/share/zsh/vendor-completions/_scx_roost ]
+
+check "the scheduler starts" systemctl start scx_roost
+check "it runs" runs
+runs || finish
+check "the exporter starts" systemctl start scx_roost-export
+wait_for 20 exported up
+check "it may read the statistics" exported up
+old=$(main_pid scx_roost)
+
+check "it is upgraded" $DPKG --install /tests/2.deb
+check "dpkg says so" [ "$(packaged)" = "0.1.0-2 installed" ]
+check "the upgraded scheduler runs" runs
+check "as another process" [ "$(main_pid scx_roost)" != "$old" ]
+
+# It is killed until systemd gives up. The starts before do not count.
+systemctl reset-failed scx_roost
+systemctl restart scx_roost
+for n in 1 2 3 4; do
+	runs || break
+	kill -KILL "$(main_pid scx_roost)"
+	[ $n = 4 ] || { sleep 6 && echo "# started again: $n"; }
+done
+wait_for 10 is_failed
+check "it was started again three times" [ $n = 4 ]
+check "then it has failed" is_failed
+wait_for 5 [ -s $NOTE ]
+sed 's/^/# note: /' $NOTE
+check "the note says what happened" grep -q 'scx_roost.service: signal, killed KILL' $NOTE
+check "status names it" sh -c 'scx_roost status | grep -q "  failed    .* signal, killed KILL"'
+wait_for 5 exported failed
+check "the exporter reports it" exported failed
+
+systemctl reset-failed scx_roost
+check "it starts again" systemctl start scx_roost
+check "it runs again" runs
+check "the note is gone" [ ! -e $NOTE ]
+
+echo 1 >/proc/sys/kernel/sysrq
+echo S >/proc/sysrq-trigger
+wait_for 10 is_failed
+sleep 7
+check "after SysRq-S it is not started again" state_is disabled
+
+systemctl reset-failed scx_roost
+systemctl start scx_roost
+check "it runs before it is removed" runs
+check "it is enabled before it is removed" systemctl --quiet enable scx_roost
+mkdir -p /etc/scx_roost && echo mine >/etc/scx_roost/mine
+check "it is removed" $DPKG --remove scx-roost
+check "the kernel's own scheduler runs" state_is disabled
+check "nothing runs it" sh -c '! pidof scx_roost'
+check "nor is it enabled" sh -c '! find /etc/systemd | grep roost'
+check "settings stay" [ -f /etc/scx_roost/mine ]
+check "it is purged" $DPKG --purge scx-roost
+check "dpkg knows it no longer" [ -z "$(packaged)" ]
+rm -r /run/systemd/system/scx_roost*.d
+left=$(find / -xdev -name '*scx*roost*' | sort | diff /tmp/files - | tr '\n' ' ')
+check "nothing is left ($left)" [ -z "$left" ]
+mv /tmp/scx_roost /bin/
+finish
