@@ -99,25 +99,15 @@ fn perform(command: Command) -> Result<ExitCode> {
             stats,
             series,
             output,
-        } => {
-            init_log(LevelFilter::Info)?;
-            export::run(&stats, series, &output, &on_signal()?)
-        }
+        } => logged(|stop| export::run(&stats, series, &output, stop)),
         Command::Monitor {
             path,
             interval,
             json,
-        } => {
-            init_log(LevelFilter::Info)?;
-            monitor::monitor(&path, interval, json, &on_signal()?)
-        }
-        Command::View(options) => {
-            // Log lines would be drawn over the live view.
-            if !options.live() {
-                init_log(LevelFilter::Info)?;
-            }
-            live::run(&options, &on_signal()?)
-        }
+        } => logged(|stop| monitor::monitor(&path, interval, json, stop)),
+        // Log lines would be drawn over the live view.
+        Command::View(options) if options.live() => live::run(&options, &on_signal()?),
+        Command::View(options) => logged(|stop| live::run(&options, stop)),
         Command::Run {
             config,
             lock_memory,
@@ -125,13 +115,17 @@ fn perform(command: Command) -> Result<ExitCode> {
             run_id,
         } => {
             init_log(level)?;
-            if let Some(id) = run_id {
-                info!("scx_roost run_id: {id}");
-            }
+            run_id.inspect(|id| info!("scx_roost run_id: {id}"));
             schedule(*config, lock_memory)
         }
     }
     .map(|()| ExitCode::SUCCESS)
+}
+
+/// Runs a command that logs, until a signal comes.
+fn logged(run: impl FnOnce(&Stop) -> Result<()>) -> Result<()> {
+    init_log(LevelFilter::Info)?;
+    run(&on_signal()?)
 }
 
 /// Privileges are dropped while the process has one thread. Threads started later inherit what is
