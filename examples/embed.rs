@@ -90,6 +90,10 @@ impl Drop for Running {
 fn turn(choice: Choice) -> Result<(), Box<dyn Error>> {
     let mut running = Running::start(choice)?;
     running.ready()?;
+    println!(
+        "{choice:?} begins with {}",
+        running.handle.stats()["features"]
+    );
     sleep(TURN / 2);
     running.handle.request(Op::Set {
         arm: "default".to_string(),

@@ -26,7 +26,7 @@ use crate::util::print;
 use crate::util::privileges::Capabilities;
 use crate::util::stop::{Stop, stopper};
 use crate::wire::stats::{self, monitor};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use log::{Level, Log, Metadata, Record, info};
 use serde::Serialize;
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
@@ -232,6 +232,9 @@ fn advise(args: &advise::AdviseArgs) -> Result<ExitCode> {
     shown(args.json, &advice, || advice.text())?;
     if !args.measure {
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(why) = &advice.obstacle {
+        bail!("nothing can be measured here: {why}; scx_roost doctor says what to do");
     }
     perform(cli::parse(advise::measurement(advice.tried()))?)
 }

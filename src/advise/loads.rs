@@ -5,6 +5,7 @@
 use crate::sim::WORKLOADS;
 use crate::util::names::instead;
 use anyhow::{Result, bail};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A kind of load.
@@ -15,7 +16,7 @@ struct Kind {
     params: fn(u64) -> Vec<String>,
 }
 
-/// In the order of the answer; the sizes are those of data/matrix.tsv.
+/// In the order of the answer. The sizes follow the machine, as those of data/matrix.tsv do.
 const KINDS: [Kind; 6] = [
     Kind {
         name: "build",
@@ -76,14 +77,19 @@ pub fn asked(names: &[String], cpus: u64) -> Result<Vec<Load>> {
     if names.is_empty() {
         return Ok(KINDS.iter().take(MIX).map(of_kind).collect());
     }
+    let again = |at: usize| names[..at].contains(&names[at]);
+    if let Some(twice) = (0..names.len()).find(|at| again(*at)) {
+        bail!("the load '{}' is named twice: once is enough", names[twice]);
+    }
     let named = |name: &String| {
         if let Some(kind) = KINDS.iter().find(|kind| kind.name == name) {
             return Ok(of_kind(kind));
         }
         let known = WORKLOADS.iter().any(|(known, _)| known == name);
         if !known && !name.contains(['.', '/']) {
-            let kinds = KINDS.iter().map(|kind| kind.name);
-            let all: Vec<&str> = kinds.chain(WORKLOADS.map(|(known, _)| known)).collect();
+            let all = KINDS.iter().map(|kind| kind.name);
+            let all: BTreeSet<&str> = all.chain(WORKLOADS.map(|(known, _)| known)).collect();
+            let all: Vec<&str> = all.into_iter().collect();
             bail!("there is no load '{name}': {}", instead(name, &all));
         }
         Ok(Load {
@@ -149,7 +155,14 @@ mod tests {
             said("biuld"),
             "there is no load 'biuld': did you mean 'build'?"
         );
-        assert!(said("magic").contains("expected one of build, desktop, game, server"));
+        assert!(
+            said("magic").contains("expected one of algorithm3, build, chameneos, desktop, game")
+        );
+        let twice = asked(&["game".into(), "game".into()], 8).unwrap_err();
+        assert_eq!(
+            twice.to_string(),
+            "the load 'game' is named twice: once is enough"
+        );
         assert_eq!(asked(&["tbench".into()], 8).unwrap()[0].workload, "tbench");
         assert_eq!(asked(&["./x.load".into()], 8).unwrap()[0].name, "./x.load");
     }

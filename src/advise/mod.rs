@@ -9,8 +9,9 @@ mod text;
 use crate::doctor;
 use crate::machine::host::Host;
 use crate::machine::{Machine, picture};
-use crate::sim::table::Record;
-use crate::sim::{self, Row};
+use crate::sim::table::{Record, change};
+use crate::sim::{self, Report, Row};
+use crate::util::distributions::t_quantile;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
@@ -32,7 +33,7 @@ const BASE: &str = "eevdf";
 const OURS: &str = "roost";
 /// Presets that differ. roost comes first: it wins a tie.
 const PRESETS: [&str; 6] = [OURS, "mainline", "smove", "patra", "roy-v7", "desnoyers"];
-const SEEDS: u64 = 5;
+const SEEDS: u64 = 8;
 /// Per cent below which a difference does not matter.
 const SMALL: f64 = 2.0;
 
@@ -61,10 +62,14 @@ pub struct AdviseArgs {
 }
 
 impl AdviseArgs {
-    /// `json`: as given before the subcommand.
-    pub fn or_json(self, json: bool) -> AdviseArgs {
-        let json = json || self.json;
-        AdviseArgs { json, ..self }
+    /// With what was given before the subcommand.
+    pub fn with(self, sysfs: Option<PathBuf>, json: bool) -> AdviseArgs {
+        let (sysfs, json) = (self.sysfs.or(sysfs), json || self.json);
+        AdviseArgs {
+            sysfs,
+            json,
+            ..self
+        }
     }
 }
 
@@ -72,19 +77,37 @@ impl AdviseArgs {
 #[derive(Clone, Debug, Serialize)]
 pub struct Effect {
     pub preset: &'static str,
-    pub gain_percent: f64,
-    /// Standard error, in the same unit.
-    pub error: f64,
+    /// None: the runs gave no number.
+    pub gain_percent: Option<f64>,
+    /// Half of the interval at 95 % for all presets together, in the same unit.
+    pub margin: f64,
 }
 
 impl Effect {
-    /// More than chance, and enough to matter.
-    fn decided(&self) -> bool {
-        self.gain_percent.abs() > 2.0 * self.error && self.gain_percent.abs() >= SMALL
+    /// `error`: the standard error.
+    fn new(preset: &'static str, gain: f64, error: f64) -> Effect {
+        let finite = gain.is_finite() && error.is_finite();
+        // Bonferroni: the best of all presets is sought.
+        let t = t_quantile(SEEDS as usize - 1, 1.0 - 0.025 / PRESETS.len() as f64);
+        Effect {
+            preset,
+            gain_percent: finite.then_some(gain),
+            margin: if finite {
+                t.unwrap_or(f64::INFINITY) * error
+            } else {
+                0.0
+            },
+        }
+    }
+
+    /// The gain, if it is more than chance, and enough to matter.
+    fn decided(&self) -> Option<f64> {
+        let gain = self.gain_percent?;
+        (gain.abs() > self.margin && gain.abs() >= SMALL).then_some(gain)
     }
 
     fn worse(&self) -> bool {
-        self.decided() && self.gain_percent < 0.0
+        self.decided().is_some_and(|gain| gain < 0.0)
     }
 }
 
@@ -99,15 +122,9 @@ pub struct Simulated {
     pub command: String,
 }
 
-/// What to start.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Choice {
-    /// None: stay with the kernel's own scheduler.
-    pub preset: Option<&'static str>,
-    /// Over all loads, geometric mean.
-    pub gain_percent: f64,
-    pub error: f64,
-}
+/// What to start: the effect over all loads, as a geometric mean. None: stay with the kernel's own
+/// scheduler.
+pub type Choice = Option<Effect>;
 
 #[derive(Debug, Serialize)]
 pub struct Advice {
@@ -133,8 +150,8 @@ pub fn advise(args: &AdviseArgs) -> Result<Advice> {
         let report = sim::run(&plan)?;
         loads.push(Simulated {
             load: load.name,
-            unit: report.unit.trim_end_matches(", ns").to_string(),
-            effects: effects(&report.rows),
+            unit: counts(&report),
+            effects: effects(&report),
             command: plan.again,
         });
     }
@@ -153,69 +170,66 @@ pub fn advise(args: &AdviseArgs) -> Result<Advice> {
     })
 }
 
-/// The first row is the base's.
-fn effects(rows: &[Row]) -> Vec<Effect> {
-    let base = rows[0].error_percent;
-    let effect = |(preset, row): (&&'static str, &Row)| Effect {
-        preset,
-        gain_percent: row.gain_percent,
-        error: (1.0 + row.gain_percent / 100.0) * row.error_percent.hypot(base),
-    };
-    PRESETS.iter().zip(&rows[1..]).map(effect).collect()
+/// What counts of a load, in words.
+fn counts(report: &Report) -> String {
+    match report.unit.strip_prefix("median of ") {
+        Some(what) => format!("99 % of {} within", what.trim_end_matches(", ns")),
+        None => report.unit.trim_end_matches(", ns").to_string(),
+    }
 }
 
-/// The preset that is best over all loads and decidedly worse on none; roost, unless another one is
-/// decidedly better. Stays with the kernel if nothing is gained.
+/// The first row is the base's. Where the load measures latencies, the slowest hundredth counts.
+/// Runs with the same seed are a pair.
+fn effects(report: &Report) -> Vec<Effect> {
+    let (base, others) = report.rows.split_first().expect("a base and the presets");
+    let effect = |(preset, row): (&&'static str, &Row)| {
+        let change = match (base.p99.is_empty(), report.more_is_better) {
+            (false, _) => change(&row.p99, &base.p99),
+            (_, true) => change(&base.results, &row.results),
+            (_, false) => change(&row.results, &base.results),
+        };
+        Effect::new(preset, change.value, change.error.unwrap_or(f64::NAN))
+    };
+    PRESETS.iter().zip(others).map(effect).collect()
+}
+
+/// The preset that is decidedly better over all loads and decidedly worse on none: roost, unless
+/// another one is decidedly better than that.
 fn choose(loads: &[Simulated]) -> Choice {
-    let over = |at: usize| {
-        let of = || loads.iter().map(|load| &load.effects[at]);
-        let n = loads.len() as f64;
-        let logs = of().map(|e| (e.gain_percent / 100.0).ln_1p()).sum::<f64>();
-        let errors = of().map(|e| (e.error / (100.0 + e.gain_percent)).powi(2));
-        let mean = logs / n;
-        let error = errors.sum::<f64>().sqrt() / n;
-        let harms = of().any(Effect::worse);
-        Effect {
-            preset: PRESETS[at],
-            gain_percent: mean.exp_m1() * 100.0,
-            error: error * mean.exp() * 100.0,
-        }
-        .unless(harms)
-    };
-    let possible: Vec<Effect> = (0..PRESETS.len()).filter_map(over).collect();
-    let best = possible
-        .iter()
-        .max_by(|a, b| a.gain_percent.total_cmp(&b.gain_percent));
+    let harms = |at: usize| loads.iter().any(|load| load.effects[at].worse());
+    let possible = (0..PRESETS.len()).filter(|at| !harms(*at));
+    let possible: Vec<Effect> = possible.filter_map(|at| over(loads, at)).collect();
+    let best = possible.iter().max_by(|a, b| {
+        a.gain_percent
+            .unwrap_or(0.0)
+            .total_cmp(&b.gain_percent.unwrap_or(0.0))
+    })?;
     let ours = possible.iter().find(|e| e.preset == OURS);
-    let taken = match (ours, best) {
-        (Some(ours), Some(best)) => {
-            let lead = best.gain_percent - ours.gain_percent;
-            match lead > 2.0 * best.error.hypot(ours.error) && lead >= SMALL {
-                true => Some(best),
-                false => Some(ours),
-            }
-        }
-        (None, best) => best,
-        (ours, None) => ours,
+    // Both margins hold an error of the base, so this asks for more than it had to.
+    let leads = |ours: &Effect| {
+        let lead = best.gain_percent.unwrap_or(0.0) - ours.gain_percent.unwrap_or(0.0);
+        lead > best.margin.hypot(ours.margin) && lead >= SMALL
     };
-    match taken.filter(|e| e.decided() && e.gain_percent > 0.0) {
-        Some(effect) => Choice {
-            preset: Some(effect.preset),
-            gain_percent: effect.gain_percent,
-            error: effect.error,
-        },
-        None => Choice {
-            preset: None,
-            gain_percent: 0.0,
-            error: 0.0,
-        },
-    }
+    let taken = ours.filter(|ours| !leads(ours)).unwrap_or(best);
+    (taken.decided()? > 0.0).then(|| taken.clone())
 }
 
-impl Effect {
-    fn unless(self, harms: bool) -> Option<Effect> {
-        (!harms).then_some(self)
+/// The effect of a preset over all loads. None: a load gave no number.
+fn over(loads: &[Simulated], at: usize) -> Option<Effect> {
+    let n = loads.len() as f64;
+    let (mut logs, mut squares) = (0.0, 0.0);
+    for load in loads {
+        let effect = &load.effects[at];
+        let ratio = 1.0 + effect.gain_percent? / 100.0;
+        logs += ratio.ln();
+        squares += (effect.margin / 100.0 / ratio).powi(2);
     }
+    let mean = (logs / n).exp();
+    mean.is_finite().then(|| Effect {
+        preset: PRESETS[at],
+        gain_percent: Some((mean - 1.0) * 100.0),
+        margin: squares.sqrt() / n * mean * 100.0,
+    })
 }
 
 /// The command line that measures a preset, in about a quarter of an hour.
@@ -236,7 +250,7 @@ pub fn measurement(preset: &str) -> [&str; 8] {
 impl Advice {
     /// The preset to measure and to try.
     pub fn tried(&self) -> &'static str {
-        self.choice.preset.unwrap_or(OURS)
+        self.choice.as_ref().map_or(OURS, |effect| effect.preset)
     }
 }
 
@@ -244,11 +258,14 @@ impl Advice {
 mod tests {
     use super::*;
 
-    fn load(gains: [(f64, f64); 6]) -> Simulated {
-        let effect = |(preset, (gain_percent, error)): (&&'static str, (f64, f64))| Effect {
+    type Gains = [(f64, f64); 6];
+
+    /// Gains and their margins.
+    fn load(gains: Gains) -> Simulated {
+        let effect = |(preset, (gain, margin)): (&&'static str, (f64, f64))| Effect {
             preset,
-            gain_percent,
-            error,
+            gain_percent: gain.is_finite().then_some(gain),
+            margin,
         };
         Simulated {
             load: "x".into(),
@@ -258,47 +275,68 @@ mod tests {
         }
     }
 
-    fn chosen(loads: &[[(f64, f64); 6]]) -> Option<&'static str> {
+    fn chosen(loads: &[Gains]) -> Option<&'static str> {
         let loads: Vec<Simulated> = loads.iter().map(|gains| load(*gains)).collect();
-        choose(&loads).preset
+        choose(&loads).map(|effect| effect.preset)
     }
 
-    const NOTHING: (f64, f64) = (0.0, 1.0);
+    const NOTHING: (f64, f64) = (0.0, 2.0);
 
     #[test]
     fn nothing_gained_is_the_kernels_own() {
         assert_eq!(chosen(&[[NOTHING; 6]]), None);
-        // Within two errors, or too small to matter.
-        assert_eq!(chosen(&[[(5.0, 3.0); 6]]), None);
+        // Within the margin, or too small to matter.
+        assert_eq!(chosen(&[[(5.0, 6.0); 6]]), None);
         assert_eq!(chosen(&[[(1.5, 0.1); 6]]), None);
-        assert_eq!(chosen(&[[(-9.0, 1.0); 6]]), None);
+        assert_eq!(chosen(&[[(-9.0, 2.0); 6]]), None);
     }
 
     #[test]
     fn roost_wins_a_tie_and_loses_to_what_is_decidedly_better() {
-        let with = |roy| [(10.0, 1.0), NOTHING, NOTHING, NOTHING, roy, NOTHING];
-        assert_eq!(chosen(&[with((10.5, 1.0))]), Some("roost"));
-        assert_eq!(chosen(&[with((12.5, 1.5))]), Some("roost"));
-        assert_eq!(chosen(&[with((20.0, 1.0))]), Some("roy-v7"));
+        let with = |roy| [(10.0, 2.0), NOTHING, NOTHING, NOTHING, roy, NOTHING];
+        assert_eq!(chosen(&[with((10.5, 2.0))]), Some("roost"));
+        assert_eq!(chosen(&[with((12.5, 3.0))]), Some("roost"));
+        assert_eq!(chosen(&[with((20.0, 2.0))]), Some("roy-v7"));
     }
 
     #[test]
     fn a_preset_that_harms_one_load_is_not_chosen() {
-        let one = [(30.0, 1.0), NOTHING, NOTHING, NOTHING, (8.0, 1.0), NOTHING];
-        let harmed = [(-6.0, 1.0), NOTHING, NOTHING, NOTHING, NOTHING, NOTHING];
+        let one = [(30.0, 2.0), NOTHING, NOTHING, NOTHING, (8.0, 2.0), NOTHING];
+        let harmed = [(-6.0, 2.0), NOTHING, NOTHING, NOTHING, NOTHING, NOTHING];
         assert_eq!(chosen(&[one, harmed]), Some("roy-v7"));
-        let doubtful = [(-6.0, 4.0), NOTHING, NOTHING, NOTHING, NOTHING, NOTHING];
+        let doubtful = [(-6.0, 8.0), NOTHING, NOTHING, NOTHING, NOTHING, NOTHING];
         assert_eq!(chosen(&[one, doubtful]), Some("roost"));
     }
 
     #[test]
-    fn the_mean_is_geometric_with_its_error() {
+    fn a_preset_without_a_number_is_not_chosen_and_hides_no_other() {
+        let nan = (f64::NAN, 0.0);
+        assert_eq!(
+            chosen(&[[nan, nan, nan, nan, (9.0, 2.0), nan]]),
+            Some("roy-v7")
+        );
+        assert_eq!(chosen(&[[nan; 6]]), None);
+        let effect = Effect::new("roost", f64::INFINITY, 1.0);
+        assert_eq!((effect.gain_percent, effect.decided()), (None, None));
+        assert_eq!(Effect::new("roost", 9.0, f64::NAN).gain_percent, None);
+    }
+
+    #[test]
+    fn the_mean_is_geometric_with_its_margin() {
         let gains = [(100.0, 2.0), NOTHING, NOTHING, NOTHING, NOTHING, NOTHING];
-        let halved = [(-50.0, 30.0), NOTHING, NOTHING, NOTHING, NOTHING, NOTHING];
-        assert_eq!(choose(&[load(gains), load(halved)]).preset, None);
-        let choice = choose(&[load(gains), load([NOTHING; 6])]);
-        assert!((choice.gain_percent - 41.421).abs() < 0.01, "{choice:?}");
+        let choice = choose(&[load(gains), load([(0.0, 1.0); 6])]).unwrap();
+        assert!(
+            (choice.gain_percent.unwrap() - 41.421).abs() < 0.01,
+            "{choice:?}"
+        );
         // sqrt((2/200)^2 + (1/100)^2) / 2, of 141.4
-        assert!((choice.error - 1.0).abs() < 0.01, "{choice:?}");
+        assert!((choice.margin - 1.0).abs() < 0.01, "{choice:?}");
+    }
+
+    /// Student's t of 7 degrees of freedom at 1 - 0.025 / 6.
+    #[test]
+    fn a_margin_is_of_all_presets_together() {
+        let effect = Effect::new("roost", 10.0, 1.0);
+        assert!((effect.margin - 3.6358).abs() < 0.001, "{}", effect.margin);
     }
 }

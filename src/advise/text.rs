@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The answer as half a page.
 
-use super::{Advice, Choice, Effect, OURS, Simulated};
+use super::{Advice, BASE, Effect, OURS, Simulated, measurement};
 use crate::util::text::paragraph;
 use std::fmt::Write;
 
@@ -26,16 +26,13 @@ impl Advice {
         text.push('\n');
         for (head, said) in [
             ("What to expect", self.expected()),
-            ("What to start", self.choice.text()),
+            ("What to start", self.start()),
             ("How sure", self.sure()),
             ("Here", self.here()),
         ] {
             text += &paragraph(&format!("{head:<15}"), &said, WIDTH);
         }
-        match self.obstacle {
-            None => text + &self.check(),
-            Some(_) => text,
-        }
+        text + &self.check()
     }
 
     fn expected(&self) -> String {
@@ -43,13 +40,10 @@ impl Advice {
         let of = |load: &Simulated| load.effects.iter().find(|e| e.preset == preset).cloned();
         let (mut better, mut worse, mut same) = (Vec::new(), Vec::new(), Vec::new());
         for load in &self.loads {
-            let Some(effect) = of(load) else { continue };
-            match effect.decided() {
-                true if effect.gain_percent > 0.0 => {
-                    better.push(format!("{} ({:+.0} %)", load.load, effect.gain_percent));
-                }
-                true => worse.push(format!("{} ({:+.0} %)", load.load, effect.gain_percent)),
-                false => same.push(load.load.clone()),
+            match of(load).and_then(|effect| effect.decided()) {
+                Some(gain) if gain > 0.0 => better.push(format!("{} ({gain:+.0} %)", load.load)),
+                Some(gain) => worse.push(format!("{} ({gain:+.0} %)", load.load)),
+                None => same.push(load.load.clone()),
             }
         }
         let parts = [
@@ -65,18 +59,30 @@ impl Advice {
         format!("with preset {preset} {}.", said.join("; "))
     }
 
-    /// The record decides, not the errors of the runs: these say only what the model repeats.
-    fn sure(&self) -> String {
-        let (right, of) = self.record.signs();
-        let percent = 100 * right / of.max(1);
-        let word = match percent {
-            80.. => "fairly",
-            50.. => "not very",
-            _ => "not at all",
+    fn start(&self) -> String {
+        let Some(effect) = &self.choice else {
+            return "nothing: stay with the kernel's own scheduler. No preset is clearly better over \
+                    these loads without being clearly worse on one."
+                .to_string();
         };
         format!(
-            "{word}. It is a model, and of published effects it had the sign right in {right} of \
-             {of} ({percent} %). Take it as a hint what to measure."
+            "preset {} ({} over these loads). It is clearly worse on none, and no other preset of \
+             which that is true is clearly better.",
+            effect.preset,
+            effect.text()
+        )
+    }
+
+    /// The record decides, not the margins: these say only what the model repeats.
+    fn sure(&self) -> String {
+        let (right, of) = self.record.signs();
+        let word = match 100 * right / of.max(1) {
+            80.. => "fairly",
+            _ => "not",
+        };
+        format!(
+            "{word} sure. It is a model. Of {of} published effects it showed {right} with their sign; \
+             of the others it showed none, or the other sign. Take this as a hint what to measure."
         )
     }
 
@@ -89,48 +95,50 @@ impl Advice {
 
     fn check(&self) -> String {
         let preset = self.tried();
-        format!(
-            "\nMeasure it:\n  \
-             sudo scx_roost ab --variant eevdf --variant {preset} -- YOUR COMMAND\n  \
-             sudo scx_roost ab --variant eevdf --variant {preset} --suite placement\n\
-             Try it, and go back:\n  \
-             sudo scx_roost --preset {preset}\n  \
-             sudo scx_roost stop\n"
-        )
-    }
-}
-
-impl Choice {
-    fn text(&self) -> String {
-        match self.preset {
-            Some(preset) => format!(
-                "preset {preset}. Over these loads it is best ({:+.1} % on average, +- {:.1}), and \
-                 on none of them clearly worse.",
-                self.gain_percent, self.error
-            ),
-            None => "nothing. Stay with the kernel's own scheduler: no preset is clearly better \
-                     over these loads without being clearly worse on one."
-                .to_string(),
+        let mut text = "\n".to_string();
+        if let Some(load) = self.loads.first() {
+            let look = format!("{} --variant {BASE} --variant {preset}", load.command);
+            let _ = writeln!(text, "Look closer:\n  {look}");
         }
+        let head = match self.choice {
+            Some(_) => "Measure it",
+            None => "If you measure anyway",
+        };
+        let _ = writeln!(
+            text,
+            "{head}:\n  \
+             sudo scx_roost ab --variant eevdf --variant {preset} -- YOUR COMMAND\n  \
+             sudo scx_roost {}",
+            measurement(preset)[1..].join(" ")
+        );
+        if self.choice.is_some() && self.obstacle.is_none() {
+            let _ = writeln!(
+                text,
+                "Try it, and go back:\n  sudo scx_roost --preset {preset}\n  sudo scx_roost stop"
+            );
+        }
+        text
     }
 }
 
 impl Simulated {
     fn line(&self) -> String {
-        let best = self
-            .effects
-            .iter()
-            .max_by(|a, b| a.gain_percent.total_cmp(&b.gain_percent));
+        let best = self.effects.iter().filter(|e| e.gain_percent.is_some());
+        let best = best
+            .filter(|e| e.decided().is_some_and(|gain| gain > 0.0))
+            .max_by(|a, b| {
+                a.gain_percent
+                    .unwrap_or(0.0)
+                    .total_cmp(&b.gain_percent.unwrap_or(0.0))
+            });
         let ours = self.effects.iter().find(|e| e.preset == OURS);
-        let shown = |effect: Option<&Effect>| effect.map_or("-".to_string(), Effect::text);
-        let best = match best {
-            Some(effect) => format!("{} {}", effect.preset, effect.text()),
-            None => "-".to_string(),
-        };
+        let best = best.map_or("none that shows".to_string(), |effect| {
+            format!("{} {}", effect.preset, effect.text())
+        });
         format!(
             "  {:<12} {:>16}  {best:<26} {}\n",
             self.load,
-            shown(ours),
+            ours.map_or("-".to_string(), Effect::text),
             self.unit
         )
     }
@@ -138,6 +146,11 @@ impl Simulated {
 
 impl Effect {
     fn text(&self) -> String {
-        format!("{:+.1} % +- {:.1}", self.gain_percent, self.error)
+        // + 0.0: no "-0.0".
+        let tenths = |gain: f64| (gain * 10.0).round() / 10.0 + 0.0;
+        match self.gain_percent {
+            Some(gain) => format!("{:+.1} % +- {:.1}", tenths(gain), self.margin),
+            None => "-".to_string(),
+        }
     }
 }

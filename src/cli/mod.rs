@@ -367,7 +367,7 @@ impl Sub {
                 json: json || too,
             },
             #[cfg(feature = "sim")]
-            Sub::Advise(args) => Command::Advise(args.or_json(json)),
+            Sub::Advise(args) => Command::Advise(args.with(sysfs.sysfs, json)),
             #[cfg(feature = "sim")]
             Sub::Record { args, json: too } => Command::Record {
                 args,

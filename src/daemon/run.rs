@@ -34,7 +34,7 @@ const SETTLE_NAP: Duration = Duration::from_millis(20);
 type OnAttached = Box<dyn FnMut(u64) + Send>;
 type OnEnded = Box<dyn FnMut(&Ended) + Send>;
 
-/// Whom a run tells that its scheduler was attached, or is no longer loaded.
+/// What a run calls when its scheduler was attached, and when it is no longer loaded.
 #[derive(Default)]
 pub struct Observer {
     pub attached: Option<OnAttached>,
@@ -104,10 +104,11 @@ impl Runner {
     }
 
     pub fn run(mut self) -> Result<()> {
-        loop {
+        while !self.stop.stopped() {
             let exit = self.run_once();
             let again = match &exit {
-                Ok(Exit::Kernel(info)) => !self.stop.stopped() && info.should_restart(),
+                _ if self.stop.stopped() => false,
+                Ok(Exit::Kernel(info)) => info.should_restart(),
                 Ok(Exit::MachineChanged) => true,
                 Err(_) => false,
             };
@@ -124,6 +125,7 @@ impl Runner {
             self.restarts += 1;
             self.source.event(Event::MachineChanged);
         }
+        Ok(())
     }
 
     fn announce(&self, policy: &policy_image, tun: &tunables, machine: &Machine, begin: Instant) {
@@ -254,6 +256,42 @@ fn check_described(host: &Host, machine: &Machine) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[test]
+    fn an_end_is_told_once_after_each_attach() {
+        let told: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (one, two) = (told.clone(), told.clone());
+        let mut observer = Observer {
+            attached: Some(Box::new(move |restarts| {
+                one.lock().unwrap().push(format!("attached {restarts}"));
+            })),
+            ended: Some(Box::new(move |ended| {
+                two.lock()
+                    .unwrap()
+                    .push(format!("{} {:?}", ended.restarts, ended.error));
+            })),
+            ..Observer::default()
+        };
+        // It failed before it was attached.
+        observer.tell_ended(false, Some(&anyhow::anyhow!("no")));
+        observer.tell_attached(0);
+        observer.tell_ended(true, None);
+        observer.tell_ended(true, None);
+        observer.tell_attached(1);
+        let error = anyhow::anyhow!("EXIT").context("it ended");
+        observer.tell_ended(false, Some(&error));
+        let said = [
+            "attached 0",
+            "true None",
+            "attached 1",
+            "false Some(\"it ended: EXIT\")",
+        ];
+        assert_eq!(*told.lock().unwrap(), said);
+        let mut silent = Observer::default();
+        silent.tell_attached(0);
+        silent.tell_ended(false, None);
+    }
 
     use std::fs;
     use tempfile::TempDir;

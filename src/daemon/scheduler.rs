@@ -2,7 +2,7 @@
 //! The scheduler as the library shows it: what builds one, what holds one, and what talks to it
 //! from other threads of its process. `run.rs` loads it and keeps it loaded.
 
-use crate::daemon::control::{self, Control};
+use crate::daemon::control::{self, Control, Pending};
 use crate::daemon::run::{Observer, Runner};
 use crate::daemon::uevents::Uevents;
 use crate::doctor;
@@ -15,13 +15,13 @@ use crate::wire::protocol::Op;
 use crate::wire::socket::Bound;
 use crate::wire::stats::source::CounterSource;
 use crate::wire::stats::{monitor, server};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use log::warn;
 use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, scope};
+use std::thread::{self, JoinHandle, scope};
 use std::time::Duration;
 
 /// How often [`Scheduler::run_until`] reads its flag.
@@ -38,12 +38,14 @@ pub enum Error {
     Ended(anyhow::Error),
     /// A request was refused, and nothing was changed.
     Refused(anyhow::Error),
+    /// A change is kept, but could not be brought into force yet. That is tried again.
+    Pending(anyhow::Error),
 }
 
 impl Error {
     fn inner(&self) -> &anyhow::Error {
         match self {
-            Error::NotStarted(e) | Error::Ended(e) | Error::Refused(e) => e,
+            Error::NotStarted(e) | Error::Ended(e) | Error::Refused(e) | Error::Pending(e) => e,
         }
     }
 }
@@ -80,7 +82,8 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// All that the command line can set.
+    /// All that the command line can set, the settings too. [`Config`] is made by
+    /// `Config::default()` and changed field by field.
     #[must_use]
     pub fn config(self, config: Config) -> Builder {
         Builder { config, ..self }
@@ -109,7 +112,8 @@ impl Builder {
     }
 
     /// Called each time that a scheduler that was attached is no longer loaded. The thread of the
-    /// run waits for it.
+    /// run waits for it. Build the next scheduler after the run has returned: this one still
+    /// counts.
     #[must_use]
     pub fn on_ended(mut self, call: impl FnMut(&Ended) + Send + 'static) -> Builder {
         self.observer.ended = Some(Box::new(call));
@@ -220,10 +224,15 @@ impl Scheduler {
         let (over, ended) = stopper();
         let (stopper, stop) = stopper();
         scope(|scope| {
-            scope.spawn(move || {
+            let watch = move || {
                 while !flag.load(Ordering::Acquire) && ended.sleep(FLAG_PERIOD) {}
                 drop(stopper);
-            });
+            };
+            let thread = thread::Builder::new().name("flag".to_string());
+            let started = thread.spawn_scoped(scope, watch);
+            started
+                .context("cannot start the thread that reads the flag")
+                .map_err(Error::Ended)?;
             let _over = over;
             self.run(stop)
         })
@@ -240,7 +249,10 @@ impl Scheduler {
         let _printer = Printer::start(&self.config, &source)?;
         let _uevents = Uevents::listen(control.bell())
             .inspect_err(|e| warn!("{e:#}: the next look notices its end, within a second"));
-        Runner::new(self.config, self.host, source, control, self.observer, stop).run()
+        let over = control.clone();
+        let ended = Runner::new(self.config, self.host, source, control, self.observer, stop).run();
+        over.close();
+        ended
     }
 }
 
@@ -274,13 +286,18 @@ impl Handle {
         serde_json::to_value(self.source.totals()).unwrap_or_default()
     }
 
-    /// What the control socket does with such a request. A change is in force when this returns.
+    /// What the control socket does with such a request. A change of an attached scheduler is in
+    /// force when this returns; a load begins with what was changed before it.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`].
+    /// [`Error::Refused`], also after the run; [`Error::Pending`].
     pub fn request(&self, op: Op) -> Result<Value, Error> {
-        self.control.request(op).map_err(Error::Refused)
+        let kind = |error: anyhow::Error| match error.is::<Pending>() {
+            true => Error::Pending(error),
+            false => Error::Refused(error),
+        };
+        self.control.request(op).map_err(kind)
     }
 }
 

@@ -16,6 +16,10 @@ pub struct Row {
     pub variant: String,
     /// In the unit of the workload, one for each run.
     pub results: Vec<f64>,
+    /// ns that 99 % of the workload's latencies do not exceed, one for each run. Empty: it measures
+    /// none.
+    #[serde(skip)]
+    pub p99: Vec<f64>,
     pub mean: f64,
     /// Percent better than the first variant.
     pub gain_percent: f64,
@@ -49,6 +53,8 @@ pub struct Report {
     /// `mean` is a time in ns.
     #[serde(skip)]
     time: bool,
+    #[serde(skip)]
+    pub more_is_better: bool,
     pub seeds: u64,
     /// How often the model was right.
     pub record: Record,
@@ -99,6 +105,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
         machine: plan.model.name.clone(),
         unit: measured[0].unit(&plan.load),
         time: !matches!(plan.load.measure, Measure::Rate(_)),
+        more_is_better: better,
         seeds: seeds as u64,
         record: Record::read()?,
         recorded: recording
@@ -146,6 +153,10 @@ pub(super) fn row(
         wakeup_p99_us: wakeup(990),
         counters: counters(runs),
         events: runs.iter().map(|m| m.events).sum(),
+        p99: runs
+            .iter()
+            .filter_map(|m| Some(m.quantile(990)? as f64))
+            .collect(),
         results,
     }
 }

@@ -62,9 +62,7 @@ pub use args::{EXAMPLES, SimArgs, WORKLOADS, Wanted, plan};
 pub use calibrate::calibrate;
 #[cfg(feature = "internals")]
 pub use clock::Clock;
-#[cfg(feature = "internals")]
-pub use command::Report;
-pub use command::{Row, list, run};
+pub use command::{Report, Row, list, run};
 pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
 pub use params::Params;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `scx_roost advise` on described machines.
 
-use crate::support::SMALL_SMT;
+use crate::support::{SMALL_SMT, Tree};
 use serde_json::Value;
 use std::process::{Command, Output};
 
@@ -31,8 +31,24 @@ fn it_answers_with_what_was_simulated_and_how_sure_that_is() {
             .unwrap_or_else(|| panic!("no {what}: {text}"))
     };
     assert!(said.iter().map(at).is_sorted(), "{text}");
+    let choice = text
+        .lines()
+        .find(|l| l.starts_with("What to start"))
+        .unwrap();
+    let measured = text.lines().find(|l| l.contains("YOUR COMMAND")).unwrap();
+    let preset = match choice.split_once(" preset ") {
+        Some((_, rest)) => rest.split(' ').next().unwrap(),
+        None => "roost",
+    };
+    assert!(
+        measured.contains(&format!("--variant eevdf --variant {preset} ")),
+        "{text}"
+    );
     assert!(text.lines().count() <= 30, "{text}");
-    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    let prose = text
+        .lines()
+        .filter(|line| !line.starts_with("  scx_roost sim "));
+    assert!(prose.map(str::len).max() <= Some(100), "{text}");
 }
 
 #[test]
@@ -50,7 +66,7 @@ fn its_json_has_every_preset_and_the_command_that_repeats_a_load() {
         ("roost", &"messages a second".into())
     );
     let repeat = load["command"].as_str().unwrap();
-    let repeat = format!("{repeat} --variant eevdf --variant roost --seeds 5 --json");
+    let repeat = format!("{repeat} --variant eevdf --variant roost --seeds 8 --json");
     let words = repeat.split(' ').skip(1);
     let again = Command::new(env!("CARGO_BIN_EXE_scx_roost"))
         .args(words)
@@ -64,12 +80,43 @@ fn its_json_has_every_preset_and_the_command_that_repeats_a_load() {
 }
 
 #[test]
+fn one_cpu_has_an_answer() {
+    let tree = Tree::new(&[0], &[0]);
+    tree.core(0, &[0]);
+    tree.cache(0, 0, "Unified", 3, &[0], "16384K");
+    let sysfs = tree.root().to_str().unwrap();
+    let out = advise(&["--sysfs", sysfs]);
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(
+        out.status.success() && text.contains("1 CPU of 1"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("NaN") && !text.contains("inf") && !text.contains("-0.0"),
+        "{text}"
+    );
+    // The option may come before the command.
+    let mut before = Command::new(env!("CARGO_BIN_EXE_scx_roost"));
+    let before = before.args(["--sysfs", sysfs, "advise", "game", "--json"]);
+    let advice: Value = serde_json::from_slice(&before.output().unwrap().stdout).unwrap();
+    assert!(
+        advice["machine"]
+            .as_str()
+            .unwrap()
+            .starts_with("1 CPU of 1"),
+        "{advice}"
+    );
+}
+
+#[test]
 fn bad_input_is_one_sentence() {
     for (args, said) in [
         (
             &["biuld"][..],
             "there is no load 'biuld': did you mean 'build'?",
         ),
+        (&["game", "game"], "is named twice"),
+        (&[""], "there is no load ''"),
         (&["game", "--params", "/nowhere"], "--params /nowhere: "),
         (&["--sysfs", "/nowhere"], "/nowhere/"),
         (

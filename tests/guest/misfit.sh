@@ -45,6 +45,8 @@ hog=$!
 sleep 0.5
 check "with small CPUs alone it stays (CPU $(cpu_of $hog))" [ "$(cpu_of $hog)" -ge 4 ]
 check "and no move is counted" [ "$(moved)" = 0 ]
+kept=$(arm_counter spin dispatch_keep /tmp/totals)
+check "but it is on its arm (dispatch_keep $kept)" [ "${kept:-0}" -gt 0 ]
 case $(uname -r) in
 6.* | 7.0*)
 	taskset -p ff $hog >/dev/null

@@ -6,6 +6,7 @@ use super::state::{State, Typed, View};
 use super::topology::Node;
 use crate::policy::features::FEATURES;
 use crate::wire::stats::{HISTS, ROWS};
+use std::ops::Range;
 
 /// Lines that PgUp and PgDn move by.
 pub const PAGE: isize = 10;
@@ -71,8 +72,8 @@ pub struct Place {
 pub struct Drawn {
     /// The CPUs in view Machine, by line and then by column.
     pub places: Vec<Place>,
-    /// What is marked on the screen, by line and column.
-    pub marks: Vec<(usize, usize, Target)>,
+    /// What is marked on the screen: the line, its columns, the target.
+    pub marks: Vec<(usize, Range<usize>, Target)>,
     /// Largest useful `Chosen::line` of view Conditions: with it the last line is visible.
     pub last_line: usize,
 }
@@ -152,11 +153,8 @@ impl State {
 
     fn choose_counter(&mut self, by: isize) {
         let listed = self.listed();
-        let here = listed.iter().position(|c| *c == self.chosen.counter);
-        let there = match here {
-            Some(here) => moved(here, by, listed.len()),
-            None => 0,
-        };
+        let here = listed.iter().position(|c| *c == self.counter());
+        let there = moved(here.unwrap_or(0), by, listed.len());
         self.chosen.counter = listed.get(there).copied().unwrap_or(self.chosen.counter);
     }
 
@@ -172,7 +170,7 @@ impl State {
     /// Does what a click there asks for.
     pub(super) fn click(&mut self, column: usize, line: usize) {
         let marks = self.drawn.marks.iter();
-        let mut marks = marks.filter(|(l, c, _)| *l == line && *c <= column);
+        let mut marks = marks.filter(|(l, columns, _)| *l == line && columns.contains(&column));
         match marks.next_back().map(|(_, _, target)| target.clone()) {
             Some(Target::View(view)) => self.go(view),
             Some(Target::Cpu(cpu)) => {
@@ -180,6 +178,11 @@ impl State {
                 self.go(View::Machine);
             }
             Some(Target::Counter(counter)) => {
+                // The overview is about all arms, and knows no filter.
+                if self.view == View::Overview {
+                    self.chosen.arm = None;
+                    self.list.filter.clear();
+                }
                 self.chosen.counter = counter;
                 self.go(View::Rates);
             }
@@ -196,12 +199,12 @@ impl State {
         let filter = &mut self.list.filter;
         match typed {
             Typed::Begin => {
-                self.list.typing = true;
                 self.go(View::Rates);
+                self.list.typing = true;
             }
             Typed::Char(c) if filter.len() < FILTER_MAX && c.is_ascii_graphic() => filter.push(c),
             Typed::Char(_) => (),
-            Typed::Rubout => drop(filter.pop()),
+            Typed::Erase => drop(filter.pop()),
             Typed::Done => self.list.typing = false,
             Typed::Clear => {
                 filter.clear();

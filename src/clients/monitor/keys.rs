@@ -83,7 +83,7 @@ pub fn action(key: &KeyEvent, typing: bool) -> Option<Action> {
     if typing && !control {
         let typed = match key.code {
             KeyCode::Char(c) => Some(Typed::Char(c)),
-            KeyCode::Backspace => Some(Typed::Rubout),
+            KeyCode::Backspace => Some(Typed::Erase),
             KeyCode::Enter => Some(Typed::Done),
             KeyCode::Esc => Some(Typed::Clear),
             _ => None,

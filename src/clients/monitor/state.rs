@@ -64,7 +64,7 @@ impl View {
 pub enum Typed {
     Begin,
     Char(char),
-    Rubout,
+    Erase,
     Done,
     Clear,
 }
@@ -74,7 +74,7 @@ pub enum Action {
     Quit,
     /// Closes the help; quits if it is closed.
     Leave,
-    /// Closes the help.
+    /// Closes the help; without it, ends the filter.
     Close,
     NextView,
     PreviousView,
@@ -235,7 +235,8 @@ impl State {
 
     pub fn act(&mut self, action: Action) -> Effect {
         match action {
-            Action::Close => self.help = false,
+            Action::Close if self.help => self.help = false,
+            Action::Close => self.list.filter.clear(),
             Action::Zeros => self.list.zeros = !self.list.zeros,
             Action::Sort => self.list.sorted = !self.list.sorted,
             Action::Filter(typed) => self.filter(typed),
@@ -263,7 +264,7 @@ impl State {
     }
 
     pub(super) fn go(&mut self, view: View) {
-        (self.view, self.help) = (view, false);
+        (self.view, self.help, self.list.typing) = (view, false, false);
     }
 
     fn turn(&mut self, by: isize) {

@@ -60,6 +60,8 @@ struct State {
     live: Option<Box<dyn Live>>,
     /// Arm default is the only arm, and cannot be changed.
     frozen: bool,
+    /// No scheduler will be loaded any more.
+    over: bool,
     arms_changed: bool,
     rules_changed: bool,
 }
@@ -72,6 +74,22 @@ impl Drop for Attached {
         self.0.lock().live = None;
     }
 }
+
+/// A change that could not be published; why.
+#[derive(Debug)]
+pub struct Pending(String);
+
+impl std::fmt::Display for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let Pending(why) = self;
+        write!(
+            f,
+            "the change is kept, but could not be published yet, which is tried again: {why}"
+        )
+    }
+}
+
+impl std::error::Error for Pending {}
 
 enum Answer {
     /// Answered when the change is live.
@@ -117,6 +135,7 @@ impl Control {
             bell: Bell::default(),
             live: None,
             frozen,
+            over: false,
             arms_changed: false,
             rules_changed: false,
         };
@@ -179,6 +198,11 @@ impl Control {
         }
         state.source.event(Event::CapacitiesChanged);
         Ok(true)
+    }
+
+    /// To be called after the last run: requests no longer wait for a scheduler.
+    pub fn close(&self) {
+        self.lock().over = true;
     }
 
     /// Publishes changes whose publication failed. Called at each look.
@@ -380,7 +404,10 @@ impl State {
     }
 
     fn loaded(&mut self) -> Result<&mut Box<dyn Live>> {
-        let text = "the scheduler is being loaded: try again in a second";
+        let text = match self.over {
+            true => "the scheduler has ended",
+            false => "the scheduler is being loaded: try again in a second",
+        };
         let live = self.live.as_mut();
         live.ok_or_else(|| refuse(libc::EAGAIN, text))
     }
@@ -437,9 +464,7 @@ impl Peer {
         let answered = |answer: Result<Answer>| match (answer?, &flushed) {
             (Answer::Data(value), _) => Ok(value),
             (Answer::Changed, Ok(())) => Ok(generation.clone()),
-            (Answer::Changed, Err(e)) => bail!(
-                "the change is kept, but could not be published yet, which is tried again: {e:#}"
-            ),
+            (Answer::Changed, Err(e)) => bail!(Pending(format!("{e:#}"))),
         };
         answers.into_iter().map(answered).collect()
     }

@@ -96,7 +96,7 @@ fn a_click_chooses_what_is_drawn_there() {
     assert_eq!(ROWS[seen.state.chosen.counter].name, "placed_idle_core");
     // Nothing is there.
     let before = seen.state.chosen.clone();
-    for (column, line) in [(119, 23), (0, 23), (500, 500)] {
+    for (column, line) in [(119, 1), (119, 23), (0, 23), (500, 500)] {
         seen.press(Action::Click(column, line));
     }
     assert_eq!(seen.state.chosen, before);
@@ -109,7 +109,6 @@ fn keys_move_along_the_counters_that_are_shown() {
     seen.press(Action::Go(View::Rates));
     let name = |seen: &Seen| ROWS[seen.state.counter()].name;
     assert_eq!(name(&seen), "wa_sync", "the first that counts");
-    seen.press(Action::Down);
     seen.press(Action::Down);
     assert_eq!(name(&seen), "wa_prev_idle");
     seen.press(Action::Sort);
@@ -128,6 +127,26 @@ fn keys_move_along_the_counters_that_are_shown() {
     assert!(seen.state.listed().len() > 1);
     seen.press(Action::Filter(Typed::Clear));
     assert_eq!(seen.state.listed().len(), ROWS.len());
+}
+
+/// A filter gets keys only while it is seen, and Esc ends one that was kept.
+#[test]
+fn a_filter_takes_no_keys_of_other_views() {
+    let mut seen = Seen::new(EIGHT, 80, 24);
+    let begin = |seen: &mut Seen| {
+        for typed in [Typed::Begin, Typed::Char('f')] {
+            seen.press(Action::Filter(typed));
+        }
+        assert!(seen.state.list.typing);
+    };
+    begin(&mut seen);
+    seen.press(Action::NextView);
+    assert!(!seen.state.list.typing);
+    begin(&mut seen);
+    click(&mut seen, "2 Machine");
+    assert!(!seen.state.list.typing);
+    seen.press(Action::Close);
+    assert_eq!(seen.state.list.filter, "");
 }
 
 /// End stops at the last line, so the first Up scrolls at once.

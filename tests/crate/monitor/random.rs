@@ -26,7 +26,7 @@ const ACTIONS: &[Action] = &[
     Action::Filter(Typed::Begin),
     Action::Filter(Typed::Char('c')),
     Action::Filter(Typed::Char('\u{1b}')),
-    Action::Filter(Typed::Rubout),
+    Action::Filter(Typed::Erase),
     Action::Filter(Typed::Done),
     Action::Filter(Typed::Clear),
     Action::Click(12, 1),

@@ -11,6 +11,7 @@ use crate::clients::monitor::topology::{
 };
 use crate::wire::stats::ROWS;
 use crate::wire::stats::host::CpuMetrics;
+use std::ops::Range;
 
 const GAP: usize = 3;
 /// Lines about the chosen CPU.
@@ -59,10 +60,10 @@ pub fn places(state: &State, room: Room) -> Vec<Place> {
     }
     let rows = Painter::new(state, room).picture(room.height - below(room));
     let of_line = |(line, row): (usize, &Row)| {
-        let place = |(column, target): &(usize, Target)| match target {
+        let place = |(columns, target): &(Range<usize>, Target)| match target {
             Target::Cpu(cpu) => Some(Place {
                 line,
-                column: *column,
+                column: columns.start,
                 cpu: *cpu,
             }),
             _ => None,

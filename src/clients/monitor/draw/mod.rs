@@ -22,6 +22,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
+use std::ops::Range;
 use text::{Row, percent, row};
 use theme::{Role, Theme};
 
@@ -99,7 +100,8 @@ pub fn drawn(state: &State, theme: Theme, area: Rect) -> Drawn {
     let body = body(state, room).into_iter().take(room.height);
     let marks = top.iter().cloned().chain(body).enumerate();
     let of_line = |(line, row): (usize, Row)| {
-        let mark = |(column, target): &(usize, Target)| (line, *column, target.clone());
+        let mark =
+            |(columns, target): &(Range<usize>, Target)| (line, columns.clone(), target.clone());
         row.marks().iter().map(mark).collect::<Vec<_>>()
     };
     Drawn {

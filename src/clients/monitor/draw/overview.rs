@@ -15,7 +15,7 @@ use crate::clients::monitor::topology::sum;
 use crate::wire::stats::ROWS;
 
 /// Columns of a name and of its number.
-const NAME: usize = 19;
+const NAME: usize = 21;
 const NUMBER: usize = 10;
 const HEAD: usize = 1 + NAME + NUMBER;
 /// Counters shown.
@@ -117,7 +117,9 @@ fn wrong(sample: &Sample, room: Room) -> Vec<Row> {
 
 fn placed(rates: &ArmRates, room: Room) -> Vec<Row> {
     let line = |(name, counter): &(&str, intf::roost_stat)| {
-        let share = rates.share(*counter as usize)?;
+        let share = rates
+            .share(*counter as usize)
+            .filter(|share| *share > 0.0)?;
         let mut line = named(room, Role::Plain, name, &format!("{share:.0} %"));
         let wide = room.width.saturating_sub(line.width() + 1).min(50);
         line.push(
@@ -131,7 +133,14 @@ fn placed(rates: &ArmRates, room: Room) -> Vec<Row> {
     let lines: Vec<Row> = PLACED.iter().filter_map(line).collect();
     match lines.is_empty() {
         true => lines,
-        false => [vec![heading(room, "Wakeups went to")], lines].concat(),
+        false => [
+            vec![heading(
+                room,
+                "Wakeups went to (one may be in several lines)",
+            )],
+            lines,
+        ]
+        .concat(),
     }
 }
 

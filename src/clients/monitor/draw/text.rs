@@ -4,20 +4,24 @@
 use super::theme::{Role, Theme};
 use crate::clients::monitor::choose::Target;
 use ratatui::text::{Line, Span};
+use std::ops::Range;
 
 /// A line under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     spans: Vec<Span<'static>>,
     width: usize,
-    /// What can be chosen, from which column on.
-    marks: Vec<(usize, Target)>,
+    /// What can be chosen, and its columns.
+    marks: Vec<(Range<usize>, Target)>,
+    /// The last mark ends with the next piece.
+    open: bool,
 }
 
 impl Row {
     pub fn push(&mut self, theme: Theme, role: Role, text: impl Into<String>) {
         let span = Span::styled(text.into(), theme.style(role));
         self.width += span.width();
+        self.close();
         self.spans.push(span);
     }
 
@@ -32,23 +36,36 @@ impl Row {
 
     /// The piece that is pushed next shows this or stands for it.
     pub fn mark(&mut self, target: Target) {
-        self.marks.push((self.width, target));
+        self.marks.push((self.width..usize::MAX, target));
+        self.open = true;
+    }
+
+    fn close(&mut self) {
+        if let (true, Some((columns, _))) = (std::mem::take(&mut self.open), self.marks.last_mut())
+        {
+            columns.end = self.width;
+        }
     }
 
     /// The whole row shows this.
     pub fn mark_start(&mut self, target: Target) {
-        self.marks.insert(0, (0, target));
+        self.marks.insert(0, (0..usize::MAX, target));
     }
 
-    /// What is marked, with the columns.
-    pub fn marks(&self) -> &[(usize, Target)] {
+    /// What is marked, with its columns.
+    pub fn marks(&self) -> &[(Range<usize>, Target)] {
         &self.marks
     }
 
     pub fn append(&mut self, other: Row) {
-        let moved = |(column, target)| (self.width + column, target);
-        self.marks.extend(other.marks.into_iter().map(moved));
+        let begin = self.width;
         self.width += other.width;
+        self.close();
+        let moved = |(columns, target): (Range<usize>, Target)| {
+            let end = columns.end.saturating_add(begin);
+            (columns.start + begin..end, target)
+        };
+        self.marks.extend(other.marks.into_iter().map(moved));
         self.spans.extend(other.spans);
     }
 
