@@ -192,8 +192,8 @@ fn ping_pong(cpu: usize) -> String {
     )
 }
 
-/// Each of two messages needs two times 10 lines (for the sender and for the receiver), and 6 lines
-/// for a wakeup.
+/// Each of two messages needs two times 10 lines (for the sender and for the receiver), 6 lines for
+/// a wakeup, and the one that the idle CPU waits for.
 #[test]
 fn lines_cost_by_how_far_they_come() {
     for (name, pairs) in [
@@ -205,7 +205,7 @@ fn lines_cost_by_how_far_they_come() {
         let near = each(&model, &ping_pong(first));
         for &(cpu, far) in &pairs[1..] {
             let more = each(&model, &ping_pong(cpu)) - near;
-            within(more, 2.0 * 26.0 * (far - line), 20.0);
+            within(more, 2.0 * 27.0 * (far - line), 20.0);
         }
     }
 }
@@ -327,7 +327,7 @@ fn no_task_loads_more_than_its_share_of_a_cache() {
     within(cost("4MB"), 0.0, 1e5);
 }
 
-/// After 200 us of idling the L2 is empty, so 400 kB are loaded again. With C2 disabled it stays
+/// After 900 us of idling the L2 is empty, so 400 kB are loaded again. With C2 disabled it stays
 /// full.
 #[test]
 fn a_deep_idle_state_empties_the_l2() {
@@ -340,10 +340,10 @@ fn a_deep_idle_state_empties_the_l2() {
     let cost = |sleep: &str| each(&model, &text("400kB", sleep)) - each(&model, &text("0", sleep));
     within(cost("50us"), 0.0, 30.0);
     // One turn more or less in 2 s changes the mean by 50 ns.
-    within(cost("200us"), 400.0 * 30.0, 120.0);
+    within(cost("900us"), 400.0 * 30.0, 120.0);
     let mut shallow = model.clone();
     shallow.params.set("idle_deep", 0.0).unwrap();
-    let cost = each(&shallow, &text("400kB", "200us")) - each(&shallow, &text("0", "200us"));
+    let cost = each(&shallow, &text("400kB", "900us")) - each(&shallow, &text("0", "900us"));
     within(cost, 0.0, 60.0);
 }
 
@@ -470,10 +470,12 @@ fn schedutil_follows_utilisation() {
 
 /// 3 ms of work and 1 ms of sleep. On a slow CPU that is busy most of the time, so schedutil is
 /// asked for small steps. It settles where the CPU is busy for four fifths, one fifth being the
-/// headroom. That is at three quarters of the highest frequency, in turns of 4 and 1 ms.
+/// headroom. That is at three quarters of the highest frequency, in turns of 4 and 1 ms. Without C6,
+/// which would make each sleep 0.13 ms longer.
 #[test]
 fn schedutil_is_asked_for_small_steps() {
-    let model = quiet(&model("e7-8870v4/passive").unwrap());
+    let mut model = quiet(&model("e7-8870v4/passive").unwrap());
+    model.params.set("idle_deep", 0.0).unwrap();
     let text = "warmup 2s\nduration 2s\nmeasure rate turns\n\
         task a, cpus 0:\n    forever\n        run 3ms\n        sleep 1ms\n        count turns\n";
     within(counts("mainline", &model, text).result(), 200.0, 10.0);
