@@ -102,9 +102,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             facts,
             costs,
             cores,
-            caches,
+            mut caches,
             cstates,
         } = hardware;
+        if let Some(ns) = wait.load.touch {
+            caches.set_pace(ns);
+        }
         let cpus = facts.cpus.len();
         let slots = cpus * ON_CPU + tasks * ON_TASK + 6;
         let cpu = || Cpu {
