@@ -509,6 +509,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                         self.clock.set(slot, at);
                     }
                 }
+                Order::Looks { cpu, ns } => match self.cpus[cpu].running {
+                    Some(_) => self.pay(cpu, ns),
+                    None => self.cstates.stays_up(cpu, now + ns),
+                },
                 Order::Speed { cpu, speed } => {
                     let part = u64::from(speed) * FULL / u64::from(CAPACITY_SCALE);
                     self.cores.ask(cpu, part);

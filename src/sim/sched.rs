@@ -70,6 +70,8 @@ pub enum Order {
         cpu: usize,
         ns: u64,
     },
+    /// The CPU has looked for work on other CPUs for so long.
+    Looks { cpu: usize, ns: u64 },
     /// Ask for a frequency of the CPU, as a part of the highest in units of CAPACITY_SCALE.
     Speed { cpu: usize, speed: u32 },
 }
