@@ -16,6 +16,7 @@ use super::clock::Clock;
 use super::cost::Costs;
 use super::cstates::Cstates;
 use super::daemon::Daemon;
+use super::lines::GroupLoad;
 use super::machines::Hardware;
 use super::measure::Measured;
 use super::sched::{Order, Scheduler, Wake};
@@ -69,6 +70,7 @@ pub struct Engine<S, W = ()> {
     cores: Cores,
     caches: Caches,
     cstates: Cstates,
+    group_load: GroupLoad,
     daemon: Daemon,
     cpus: Vec<Cpu>,
     orders: Vec<Order>,
@@ -128,6 +130,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             cores,
             caches,
             cstates,
+            group_load: GroupLoad::default(),
             daemon,
             chance: Rng::stream(wait.seed, 1),
             wait,
@@ -437,7 +440,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             wake,
             waker,
         });
-        let mut arrives = self.costs.enqueue;
+        let mut arrives = self.costs.enqueue + self.changes_load(task, wake.cpu, cpu);
         if let Some(waker) = waker {
             arrives += self.costs.transfer(self.costs.wake_lines, wake.cpu, cpu);
             // The waker does this work, and goes on when the task is on its run queue.
@@ -445,6 +448,23 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
         self.clock.set(self.arrival(task), now + arrives);
         self.obey(wake.cpu);
+    }
+
+    /// The woken task comes to another CPU, so that its old and its new CPU change the load of its
+    /// group. Returns the ns for which `by`, which wakes it, waits for that.
+    fn changes_load(&mut self, task: TaskId, by: usize, to: usize) -> u64 {
+        let Some(from) = self.tasks[task].cpu.filter(|&from| from != to) else {
+            return 0;
+        };
+        // The kernel's threads are in no group.
+        if !self.sched.writes_group_load() || self.wait.kernel(self.tasks[task].group) {
+            return 0;
+        }
+        let now = self.clock.now();
+        let comes = self.group_load.write(by, now, &self.costs);
+        let goes = self.group_load.write(from, now, &self.costs);
+        self.pay(from, goes - comes);
+        comes
     }
 
     fn arrives(&mut self, task: TaskId) {

@@ -105,6 +105,11 @@ pub trait Scheduler {
     /// it may no longer use, it goes to wait on one that it may. True: it ran and was stopped, so
     /// the CPU picks next. Not called between placement and arrival.
     fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool;
+    /// True if a task that wakes up on another CPU makes CPUs write one line that all of them share
+    /// (kernel before 6.7: update_tg_load_avg()).
+    fn writes_group_load(&self) -> bool {
+        false
+    }
     /// Chooses a CPU for a task that wakes or is new.
     fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize;
     /// The task is on the run queue of its CPU.

@@ -397,6 +397,10 @@ impl Scheduler for Fair {
         None
     }
 
+    fn writes_group_load(&self) -> bool {
+        self.rules == Rules::Cfs
+    }
+
     fn set_now(&mut self, now: u64) {
         self.now = now;
         self.kernel.set_now(now);
