@@ -51,6 +51,8 @@ struct Idle {
     /// When the CPU's next timer is due, ns; and its next tick, if that has not been stopped.
     timer: u64,
     tick: Option<u64>,
+    /// Before its last tick it was in a state that empties the L2.
+    emptied: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -110,6 +112,7 @@ impl Cstates {
             state: states.len() - 1,
             timer: FARTHEST,
             tick: None,
+            emptied: false,
         };
         let cpu = |core: usize| Cpu {
             idle: Some(idle),
@@ -187,22 +190,22 @@ impl Cstates {
     /// and whether that has emptied its L2. While another thread works, this one only halts.
     fn leaves(&mut self, cpu: usize, now: u64) -> (u64, bool) {
         let core = self.cpus[cpu].core;
-        let (mut shallowest, mut awake) = (self.states.len() - 1, None);
+        let (mut shallowest, mut awake, mut emptied) = (self.states.len() - 1, None, true);
         for at in 0..self.cores[core].len() {
             let thread = self.cores[core][at];
             self.ticks(thread, now);
             match self.cpus[thread].idle {
-                Some(idle) => shallowest = shallowest.min(idle.state),
+                Some(idle) => {
+                    shallowest = shallowest.min(idle.state);
+                    emptied &= idle.emptied || self.states[idle.state].empties;
+                }
                 None => awake = awake.max(Some(self.cpus[thread].awake)),
             }
         }
         match awake {
             // It may be waking up itself.
             Some(at) => (self.states[0].exit.max(at.saturating_sub(now)), false),
-            None => (
-                self.states[shallowest].exit,
-                self.states[shallowest].empties,
-            ),
+            None => (self.states[shallowest].exit, emptied),
         }
     }
 
@@ -217,6 +220,10 @@ impl Cstates {
             };
             self.learns(cpu, us, idle);
             self.picks(cpu, tick, tick + self.tick, idle.timer.max(tick));
+            let emptied = idle.emptied || self.states[idle.state].empties;
+            if let Some(now) = &mut self.cpus[cpu].idle {
+                now.emptied = emptied;
+            }
         }
     }
 
@@ -243,6 +250,7 @@ impl Cstates {
             state: state.unwrap_or(0),
             timer,
             tick: goes_on.then_some(tick),
+            emptied: false,
         });
     }
 
@@ -314,11 +322,14 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// The time to wake up of CPU 0, us, after `now` us of an idle period, where many others were of
-    /// `us`. Both threads of the core idle, the other one for long. `timer`: how far its next timer
-    /// is, us.
-    fn exit(us: u64, now: u64, timer: Option<u64>) -> u64 {
+    /// `us`. Both threads of the core idle, the other one for long; `beside`: it worked until this
+    /// period. `timer`: how far CPU 0's next timer is, us.
+    fn exit(us: u64, beside: bool, now: u64, timer: Option<u64>) -> u64 {
         let mut cstates = broadwell();
         let mut at = 0;
+        if beside {
+            cstates.wakes(80, at);
+        }
         for _ in 0..5 * INTERVALS {
             cstates.wakes(0, at);
             cstates.runs(0);
@@ -329,31 +340,37 @@ mod tests {
         cstates.wakes(0, at);
         cstates.runs(0);
         at += 8 * MS;
+        cstates.begins(80, at, at + 4 * MS, None);
         cstates.begins(0, at, at + 4 * MS, timer.map(|us| at + us * 1000));
         cstates.wakes(0, at + now * 1000).0 / 1000
     }
 
     #[test]
     fn the_state_is_what_the_last_periods_are_worth() {
-        for (us, expected) in [(10, 2), (30, 10), (150, 40), (900, 133)] {
-            assert_eq!(exit(us, 5, None), expected, "{us} us");
+        for (us, beside, expected) in [
+            (10, true, 2),
+            (30, true, 10),
+            (150, false, 40),
+            (900, false, 133),
+        ] {
+            assert_eq!(exit(us, beside, 5, None), expected, "{us} us");
         }
     }
 
     /// A timer in 50 us: no state that needs 100 is worth it.
     #[test]
     fn the_next_timer_is_known() {
-        assert_eq!(exit(900, 5, None), 133);
-        assert_eq!(exit(900, 5, Some(50)), 10);
+        assert_eq!(exit(900, false, 5, None), 133);
+        assert_eq!(exit(900, false, 5, Some(50)), 10);
     }
 
     /// Ticks at 4, 8 and 12 ms. After three of them the last periods are not alike.
     #[test]
     fn the_tick_goes_on_until_short_periods_are_no_pattern() {
         for ms in [3, 5, 9] {
-            assert_eq!(exit(10, ms * 1000, None), 2, "{ms} ms");
+            assert_eq!(exit(10, true, ms * 1000, None), 2, "{ms} ms");
         }
-        assert_eq!(exit(10, 13_000, None), 133);
+        assert_eq!(exit(10, true, 13_000, None), 133);
     }
 
     #[test]
@@ -381,6 +398,17 @@ mod tests {
         cstates.wakes(0, MS);
         cstates.begins(0, 2 * MS, 4 * MS, Some(2 * MS + 50_000));
         assert!(cstates.listens(0, 2 * MS));
+    }
+
+    /// A timer in 3.95 ms, and a tick 50 us before it, after which no deep state is worth it.
+    #[test]
+    fn what_a_deep_state_has_emptied_stays_empty_after_a_tick() {
+        let mut cstates = broadwell();
+        cstates.wakes(0, MS);
+        cstates.runs(0);
+        cstates.begins(0, 2 * MS, 2 * MS + 3_900_000, Some(2 * MS + 3_950_000));
+        let (exit, emptied) = cstates.wakes(0, 2 * MS + 3_950_000);
+        assert!(exit < 133_000 && emptied, "{exit}");
     }
 
     #[test]
