@@ -186,8 +186,8 @@ impl Cstates {
         self.cpus[cpu].stopped = false;
     }
 
-    /// ns until the core of the idle CPU has left its state, which is the shallowest of its threads',
-    /// and whether that has emptied its L2. While another thread works, this one only halts.
+    /// ns until the core of the idle CPU has left its state, which is the shallowest of its
+    /// threads', and whether that has emptied its L2. While another thread works, this one only halts.
     fn leaves(&mut self, cpu: usize, now: u64) -> (u64, bool) {
         let core = self.cpus[cpu].core;
         let (mut shallowest, mut awake, mut emptied) = (self.states.len() - 1, None, true);
@@ -312,8 +312,8 @@ mod tests {
         assert_eq!(typical(&[1, 5, 3, 30, 20, 11, 2, 9]), Some(10));
     }
 
-    /// Broadwell: C1 2 us, C1E 10 us from 20 on, C3 40 us from 100 on, C6 133 us from 400 on. CPU 80
-    /// is the other thread of CPU 0's core.
+    /// Broadwell: C1 2 us, C1E 10 us from 20 on, C3 40 us from 100 on, C6 133 us from 400 on. CPU
+    /// 80 is the other thread of CPU 0's core.
     fn broadwell() -> Cstates {
         let model = crate::sim::machines::model("e7-8870v4/active").unwrap();
         model.hardware().unwrap().cstates
@@ -321,9 +321,9 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// The time to wake up of CPU 0, us, after `now` us of an idle period, where many others were of
-    /// `us`. Both threads of the core idle, the other one for long; `beside`: it worked until this
-    /// period. `timer`: how far CPU 0's next timer is, us.
+    /// The time to wake up of CPU 0, us, after `now` us of an idle period, where many others were
+    /// of `us`. Both threads of the core idle, the other one for long; `beside`: it worked until
+    /// this period. `timer`: how far CPU 0's next timer is, us.
     fn exit(us: u64, beside: bool, now: u64, timer: Option<u64>) -> u64 {
         let mut cstates = broadwell();
         let mut at = 0;

@@ -265,8 +265,8 @@ impl Fair {
         Some((to, takes(to)?))
     }
 
-    /// No idle CPU helps this one: if that is because its tasks are hot, their looks have failed. If
-    /// no task could move anyway, that is no failure, and ends a row of them (kernel:
+    /// No idle CPU helps this one: if that is because its tasks are hot, their looks have failed.
+    /// If no task could move anyway, that is no failure, and ends a row of them (kernel:
     /// sched_balance_rq(), out_balanced, out_all_pinned).
     fn fails_to_help(&mut self, cpu: usize) {
         let levels = Rc::clone(&self.balance.levels);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a CPU knows of the domains around it (kernel: struct sched_domain, of which each CPU has its
-//! own): how long a look for tasks takes there, and how often in a row such looks failed.
+//! What a CPU knows of the domains around it (kernel: struct sched_domain, of which each CPU has
+//! its own): how long a look for tasks takes there, and how often in a row such looks failed.
 
 use super::levels::{Levels, MACHINE};
 use crate::sim::params::Params;
