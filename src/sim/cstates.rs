@@ -187,7 +187,8 @@ impl Cstates {
     }
 
     /// ns until the core of the idle CPU has left its state, which is the shallowest of its
-    /// threads', and whether that has emptied its L2. While another thread works, this one only halts.
+    /// threads', and whether that has emptied its L2. While another thread works, this one only
+    /// halts.
     fn leaves(&mut self, cpu: usize, now: u64) -> (u64, bool) {
         let core = self.cpus[cpu].core;
         let (mut shallowest, mut awake, mut emptied) = (self.states.len() - 1, None, true);

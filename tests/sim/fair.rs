@@ -151,8 +151,8 @@ fn a_hot_task_is_left_to_the_next_tick() {
 }
 
 /// Two tasks take turns of 100 us on CPU 0, so that the waiting one is always hot. CPU 2 is free
-/// from 20 ms on. In an LLC of 8 CPUs its looks are 8 ms apart, at ticks. The third one moves a task
-/// there (kernel: can_migrate_task(), nr_balance_failed). One CPU is busy until then, two
+/// from 20 ms on. In an LLC of 8 CPUs its looks are 8 ms apart, at ticks. The third one moves a
+/// task there (kernel: can_migrate_task(), nr_balance_failed). One CPU is busy until then, two
 /// afterwards.
 #[test]
 fn an_always_hot_task_is_pulled_after_two_failures() {

@@ -471,8 +471,8 @@ fn schedutil_follows_utilisation() {
 
 /// 3 ms of work and 1 ms of sleep. On a slow CPU that is busy most of the time, so schedutil is
 /// asked for small steps. It settles where the CPU is busy for four fifths, one fifth being the
-/// headroom. That is at three quarters of the highest frequency, in turns of 4 and 1 ms. Without C6,
-/// which would make each sleep 0.13 ms longer.
+/// headroom. That is at three quarters of the highest frequency, in turns of 4 and 1 ms. Without
+/// C6, which would make each sleep 0.13 ms longer.
 #[test]
 fn schedutil_is_asked_for_small_steps() {
     let mut model = quiet(&model("e7-8870v4/passive").unwrap());

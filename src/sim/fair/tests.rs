@@ -37,8 +37,8 @@ fn comes(fair: &mut Fair, task: TaskId, cpu: usize, wake: Wake) {
     fair.arrive(wake, task, &mut Vec::new());
 }
 
-/// sched_balance_rq(): failures count in a row. Where all waiting tasks are pinned, there is nothing
-/// to fail at.
+/// sched_balance_rq(): failures count in a row. Where all waiting tasks are pinned, there is
+/// nothing to fail at.
 #[test]
 fn failures_in_a_row_end_where_no_task_could_move() {
     let mut fair = fair();

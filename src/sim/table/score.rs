@@ -6,8 +6,8 @@ use super::verdict::Verdict;
 use super::{Figure, Line};
 use serde::Serialize;
 
-/// The score of some rows. Rows that are underpowered, undecided or not modelled count nowhere. Rows
-/// that one run measures (quantiles) count together as one *effective* row.
+/// The score of some rows. Rows that are underpowered, undecided or not modelled count nowhere.
+/// Rows that one run measures (quantiles) count together as one *effective* row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Score {
     pub rows: usize,
