@@ -50,6 +50,8 @@ pub struct Load {
     /// threads are among them.
     pub recorded: bool,
     pub faults: Faults,
+    /// ns of work in which a task touches a MB of its set. None: that of the machine's parameters.
+    pub touch: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
