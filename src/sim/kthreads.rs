@@ -14,29 +14,25 @@ pub fn add(load: &mut Load, params: &Params, machine: &Machine) {
     let rate = params.per_second("noise_rate");
     let each = Step::Sleep(Expr::number((1e9 / rate) as i64), Vary::Exponential);
     let noise = [each, Step::Run(Expr::number(ns("noise_run")), Vary::No)];
-    let sleep = |ns: i64| Step::Sleep(Expr::number(ns), Vary::No);
     let period = ns("kworker_period");
-    let kworker = [
-        sleep(period),
-        Step::Run(Expr::number(ns("kworker_run")), Vary::No),
-    ];
     for cpu in &machine.cpus {
         if rate > 0.0 {
-            load.groups.push(group("noise", cpu.id, &noise, 0));
+            load.groups.push(group("noise", cpu.id, &noise));
         }
         if period > 0 {
-            // A tick queues it, and ticks of different CPUs are staggered.
-            let shift = period * i64::from(cpu.id) / i64::from(machine.nr_cpu_ids);
-            let mut steps = vec![sleep(shift)];
-            steps.extend(kworker.iter().cloned());
-            load.groups.push(group("kworker", cpu.id, &steps, 1));
+            // The CPU's tick queues it, and ticks of different CPUs are staggered.
+            let shift = period as u64 * u64::from(cpu.id) / u64::from(machine.nr_cpu_ids);
+            let kworker = [
+                Step::Until(Expr::number(period), shift),
+                Step::Run(Expr::number(ns("kworker_run")), Vary::No),
+            ];
+            load.groups.push(group("kworker", cpu.id, &kworker));
         }
     }
 }
 
-/// From the last step on it goes back to step number `again`.
-fn group(name: &str, cpu: u16, steps: &[Step], again: usize) -> Group {
-    let again = [Step::Jump(again)];
+fn group(name: &str, cpu: u16, steps: &[Step]) -> Group {
+    let again = [Step::Jump(0)];
     Group {
         name: format!("{name}/{cpu}"),
         kernel: true,
