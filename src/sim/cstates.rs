@@ -170,8 +170,8 @@ impl Cstates {
         let Some(idle) = self.cpus[cpu].idle.take() else {
             return (self.cpus[cpu].awake.saturating_sub(now), false);
         };
-        // What is measured has the exit in it (kernel: menu_update()). Between a tick and the end of
-        // its exit the CPU does not idle.
+        // What is measured has the exit in it (kernel: menu_update()). Between a tick and the end
+        // of its exit the CPU does not idle.
         let measured = (now + exit).checked_sub(idle.since).map(|ns| ns / 1000);
         let exit = exit.max(self.cpus[cpu].until.saturating_sub(now));
         self.cpus[cpu].awake = now + exit;
@@ -429,8 +429,8 @@ mod tests {
         assert!(cstates.listens(0, 2 * MS));
     }
 
-    /// A timer in 3.95 ms, and a tick 50 us before it, which wakes the core: that takes 133 us. What
-    /// C6 has emptied stays empty.
+    /// A timer in 3.95 ms, and a tick 50 us before it, which wakes the core: that takes 133 us.
+    /// What C6 has emptied stays empty.
     #[test]
     fn a_tick_wakes_its_core_and_what_it_had_emptied_stays_empty() {
         let mut cstates = broadwell();
