@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! scx_roost as a library: `run(&config, stop)` runs the scheduler until it ends.
+//! scx_roost as a library: [`Scheduler::builder`] makes a scheduler, [`Scheduler::run`] runs it
+//! until it ends, and a [`Handle`] reads its statistics and changes it meanwhile.
 //!
-//! `run` changes nothing that belongs to the whole process: no signal handler, logger, limit, heap
-//! or privileges. `program` does that for the command `scx_roost`. A process can run one scheduler
-//! at a time.
+//! Nothing that belongs to the whole process is changed: no signal handler, logger, limit, heap or
+//! privileges. `program` does that for the command `scx_roost`. A process can have one scheduler at
+//! a time.
 
 #![cfg_attr(not(feature = "internals"), deny(missing_docs))]
 // Commands share the floors below them. Dead code shows in the build with all commands.
@@ -19,6 +20,8 @@
 
 #[cfg(all(feature = "ab", not(feature = "internals")))]
 mod ab;
+#[cfg(all(feature = "sim", not(feature = "internals")))]
+mod advise;
 #[cfg(not(feature = "internals"))]
 mod bpf;
 #[cfg(not(feature = "internals"))]
@@ -49,6 +52,8 @@ mod wire;
 // With `internals` the modules are public, for this package's tests, benches and examples.
 #[cfg(all(feature = "internals", feature = "ab"))]
 pub mod ab;
+#[cfg(all(feature = "internals", feature = "sim"))]
+pub mod advise;
 #[cfg(feature = "internals")]
 pub mod bpf;
 #[cfg(feature = "internals")]
@@ -78,7 +83,7 @@ pub mod wire;
 
 mod program;
 
-pub use daemon::scheduler::{RunError, run};
+pub use daemon::scheduler::{Builder, Ended, Error, Handle, Scheduler};
 pub use machine::FreqSource;
 pub use machine::cpufreq::CpuPerf;
 pub use policy::arms::{Change, Settings};
@@ -86,5 +91,7 @@ pub use policy::config::Config;
 #[cfg(feature = "faults")]
 pub use policy::config::Faults;
 pub use policy::features::FeatureSet;
+pub use policy::rules::Whom;
 pub use program::program;
 pub use util::stop::{Stop, Stopper, stopper};
+pub use wire::protocol::Op;

@@ -3,13 +3,15 @@
 
 #[cfg(feature = "ab")]
 use crate::ab;
+#[cfg(feature = "sim")]
+use crate::advise;
 use crate::bpf::ToLog;
 use crate::cli::{self, Command, pages};
 #[cfg(feature = "export")]
 use crate::clients::export;
 use crate::clients::{ctl, exec, monitor as live, status, stop};
 use crate::daemon::process;
-use crate::daemon::scheduler::Prepared;
+use crate::daemon::scheduler::Scheduler;
 use crate::doctor;
 use crate::doctor::outlook::Outlook;
 use crate::machine::host::Host;
@@ -35,8 +37,8 @@ use std::process::ExitCode;
 /// what they request. Prints an error to stderr; the status then is 1.
 ///
 /// For a `main` that does nothing else. It installs a logger and a handler of SIGINT, SIGTERM and
-/// SIGHUP, and a run of the scheduler gives up privileges for good. [`run`](crate::run) does none
-/// of this.
+/// SIGHUP, and a run of the scheduler gives up privileges for good.
+/// [`Scheduler`] does none of this.
 pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match cli::parse(args).and_then(perform) {
         Ok(code) => code,
@@ -59,8 +61,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Tune { args, json } => ab::command::tune(*args, json, &on_signal()?),
         #[cfg(feature = "ab")]
         Command::AbWorkload { pattern, steps } => {
-            let cpus = std::thread::available_parallelism()?.get();
-            pattern.perform(cpus, 1.0, steps)
+            pattern.perform(std::thread::available_parallelism()?.get(), 1.0, steps)
         }
         #[cfg(feature = "ab")]
         Command::AbGuardian => ab::real::guardian::watch(),
@@ -75,6 +76,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         } => ctl::run(&path, verb, wait, json),
         #[cfg(feature = "sim")]
         Command::Sim { wanted, json } => simulate(&wanted, json),
+        #[cfg(feature = "sim")]
+        Command::Advise(args) => return advise(&args),
         #[cfg(feature = "sim")]
         Command::Record { args, json } => return record(&args, json),
         Command::Exec { path, args } => return exec::run(&path, args),
@@ -104,7 +107,7 @@ fn perform(command: Command) -> Result<ExitCode> {
             verbose,
         } => {
             init_log(verbose)?;
-            schedule(&config, lock_memory)
+            schedule(*config, lock_memory)
         }
     }
     .map(|()| ExitCode::SUCCESS)
@@ -112,7 +115,7 @@ fn perform(command: Command) -> Result<ExitCode> {
 
 /// Privileges are dropped while the process has one thread. Threads started later inherit what is
 /// left.
-fn schedule(config: &Config, lock_memory: bool) -> Result<()> {
+fn schedule(config: Config, lock_memory: bool) -> Result<()> {
     process::one_heap();
     process::may_be_urgent();
     process::without_huge_pages();
@@ -120,10 +123,10 @@ fn schedule(config: &Config, lock_memory: bool) -> Result<()> {
         true => process::lock_memory()?,
         false => Capabilities::default(),
     };
-    let prepared = Prepared::new(config)?;
-    let kept = prepared.shed_privileges(locked)?;
+    let scheduler = Scheduler::builder().config(config).build()?;
+    let kept = scheduler.shed_privileges(locked)?;
     info!("it keeps the privileges {kept} and cannot gain others");
-    prepared.run(on_signal()?).map(|_| ())
+    Ok(scheduler.run(on_signal()?)?)
 }
 
 fn topology(sysfs: &Path, json: bool) -> Result<()> {
@@ -203,6 +206,16 @@ fn record(args: &sim::RecordArgs, json: bool) -> Result<ExitCode> {
     let record = sim::record(args, &on_signal()?)?;
     shown(json, &record, || record.text())?;
     Ok(record.exit_code())
+}
+
+#[cfg(feature = "sim")]
+fn advise(args: &advise::AdviseArgs) -> Result<ExitCode> {
+    let advice = advise::advise(args)?;
+    shown(args.json, &advice, || advice.text())?;
+    if !args.measure {
+        return Ok(ExitCode::SUCCESS);
+    }
+    perform(cli::parse(advise::measurement(advice.tried()))?)
 }
 
 /// Prints `report` as JSON or as text.

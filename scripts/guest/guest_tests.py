@@ -6,7 +6,7 @@ A test is a shell script whose first lines give its requirements: '# topology: 8
 '# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix; '6.16 7.3': on these), '# own-boot: yes',
 '# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
 the matrix), '# long: yes' (only where it is named, or with --every-kernel), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: faults' (the
-scheduler with faults, too, as scx_roost_spin and scx_roost_old; 'rt-app': that, and the files
+scheduler with faults, too, as scx_roost_spin and scx_roost_old; 'embed': examples/embed.rs; 'rt-app': that, and the files
 tests/guest/*.json; 'systemd': the first process is systemd, and the unit of contrib/ is there; with 'own-boot').
 '# append: isolcpus=2' puts words on the kernel's command line. Tests that want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
@@ -63,7 +63,8 @@ class Test:
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
     long: bool
-    # 'policy': tests/policy in the guest; 'faults': such a scheduler; 'rt-app'; 'systemd'; or ''
+    # 'policy': tests/policy in the guest; 'faults': such a scheduler; 'embed'; 'rt-app';
+    # 'systemd'; or ''
     needs: str
     append: str                 # more words for the kernel's command line
 
@@ -126,6 +127,8 @@ class Contents:
             faulty = test_program("faulty", "build", "--features", "faults", "--example")
             self.common.program(faulty, "bin/scx_roost_spin")
             self.common.program(faulty, "bin/scx_roost_old")
+        if any(t.needs == "embed" for t in tests):
+            self.common.program(test_program("embed", "build", "--example"), "bin/embed")
         if any(t.needs == "rt-app" for t in tests):
             self.common.program("rt-app")
             for file in sorted(TESTS.glob("*.json")):

@@ -119,6 +119,10 @@ pub enum Sub {
         #[arg(long)]
         json: bool,
     },
+    /// Will this machine be faster? Simulate usual loads on it, and say what to start
+    #[cfg(feature = "sim")]
+    #[command(after_help = crate::advise::EXAMPLES)]
+    Advise(crate::advise::AdviseArgs),
     /// Record what the scheduler of this machine does, for `sim --replay`
     #[cfg(feature = "sim")]
     #[command(after_help = crate::sim::RECORD_EXAMPLES)]

@@ -16,7 +16,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("This machine", &["doctor", "topology"]),
     (
         "Is it better? Measure and simulate",
-        &["ab", "tune", "sim", "record"],
+        &["advise", "ab", "tune", "sim", "record"],
     ),
     ("What there is to switch", &["features", "presets"]),
     ("Set up", &["completions", "man"]),
@@ -46,6 +46,7 @@ pub fn grouped(command: Command) -> Command {
         .mut_subcommands(|sub| sub.hide(true))
         .mut_args(|arg| match arg.get_help_heading() {
             Some(_) => arg.hide(true),
+            None if arg.get_id() == "sysfs" => arg.hide(true),
             None => arg,
         })
         .override_usage("scx_roost [OPTIONS]\n       scx_roost COMMAND [OPTIONS]")

@@ -11,6 +11,8 @@ pub mod pages;
 use crate::ab::args::{AbArgs, TuneArgs};
 #[cfg(feature = "ab")]
 use crate::ab::suite::Pattern;
+#[cfg(feature = "sim")]
+use crate::advise::AdviseArgs;
 use crate::clients::ctl;
 use crate::clients::exec::ExecArgs;
 #[cfg(feature = "export")]
@@ -110,6 +112,9 @@ pub enum Command {
         wanted: Box<crate::sim::Wanted>,
         json: bool,
     },
+    /// Says whether this machine will be faster.
+    #[cfg(feature = "sim")]
+    Advise(AdviseArgs),
     /// Records what the scheduler of this machine does.
     #[cfg(feature = "sim")]
     Record {
@@ -308,12 +313,10 @@ impl Sub {
     fn resolve(self, json: bool, sysfs: SysfsArg) -> Result<Command> {
         Ok(match self {
             Sub::Topology(args) => {
-                let (sysfs, json) = args.with(sysfs, json);
-                Command::Topology { sysfs, json }
+                args.with(sysfs, json, |sysfs, json| Command::Topology { sysfs, json })
             }
             Sub::Doctor(args) => {
-                let (sysfs, json) = args.with(sysfs, json);
-                Command::Doctor { sysfs, json }
+                args.with(sysfs, json, |sysfs, json| Command::Doctor { sysfs, json })
             }
             Sub::Status { of, json: too } => of.status(json || too),
             Sub::Stop { at } => Command::Stop { path: at.ctl_path },
@@ -358,6 +361,8 @@ impl Sub {
                 json: json || too,
             },
             #[cfg(feature = "sim")]
+            Sub::Advise(args) => Command::Advise(args.or_json(json)),
+            #[cfg(feature = "sim")]
             Sub::Record { args, json: too } => Command::Record {
                 args,
                 json: json || too,
@@ -391,9 +396,9 @@ impl StatsPath {
 
 impl MachineArgs {
     /// Merged with the options before the subcommand; those after it take precedence.
-    fn with(self, before: SysfsArg, json: bool) -> (PathBuf, bool) {
+    fn with(self, before: SysfsArg, json: bool, of: fn(PathBuf, bool) -> Command) -> Command {
         let sysfs = self.sysfs.sysfs.or(before.sysfs);
-        (SysfsArg { sysfs }.root(), json || self.json)
+        of(SysfsArg { sysfs }.root(), json || self.json)
     }
 }
 

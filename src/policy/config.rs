@@ -28,6 +28,7 @@ pub fn ctl_path_beside(stats: &Path) -> PathBuf {
 ///
 /// [`Default`] gives the scheduler as `scx_roost` without options runs it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Config {
     /// Features and tunables of the arm `default`, on which all tasks start.
     pub settings: Settings,

@@ -6,7 +6,8 @@ use super::recording::{self, Recording};
 use super::table::{Effort, MatrixPlan, TablePlan};
 use super::{MACHINES, Model, Pictures, Policy, model};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{ArgGroup, Args, Command, FromArgMatches, Subcommand};
+use std::ffi::OsString;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -106,7 +107,8 @@ pub struct SimArgs {
     #[arg(long, value_name = "VARIANT")]
     variant: Vec<String>,
 
-    /// Set a param of the workload, such as workers=20 or chunk=2ms. May be repeated
+    /// Set a param of the workload, such as workers=20 or chunk=2ms; each has warmup and duration.
+    /// May be repeated
     #[arg(long, value_name = "PARAM=VALUE")]
     set: Vec<String>,
 
@@ -262,6 +264,17 @@ pub struct Plan {
     pub check: bool,
     /// The command line without variants and seeds.
     pub again: String,
+}
+
+/// The plan of a command line, whose first word is the command. Errors: the line is not of a
+/// comparison; something that it names does not exist.
+pub fn plan(words: &[OsString]) -> Result<Plan> {
+    let command = SimArgs::augment_args(Command::new("sim"));
+    let args = SimArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
+    match args.wanted()? {
+        Wanted::Compare(plan) => Ok(*plan),
+        other => bail!("a comparison was expected, not {other:?}"),
+    }
 }
 
 impl SimArgs {

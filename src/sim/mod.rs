@@ -58,13 +58,13 @@ mod watch;
 pub use crate::util::rng::Rng;
 #[cfg(feature = "internals")]
 pub use args::Plan;
-pub use args::{EXAMPLES, SimArgs, WORKLOADS, Wanted};
+pub use args::{EXAMPLES, SimArgs, WORKLOADS, Wanted, plan};
 pub use calibrate::calibrate;
 #[cfg(feature = "internals")]
 pub use clock::Clock;
 #[cfg(feature = "internals")]
 pub use command::Report;
-pub use command::{list, run};
+pub use command::{Row, list, run};
 pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
 pub use params::Params;

@@ -6,42 +6,61 @@ use crate::policy::rules::Whom;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The "args" of a request; its "req" is "ctl".
-#[derive(Debug, Serialize, Deserialize)]
+/// What is asked of the running scheduler. On the wire it is the "args" of a request, whose "req"
+/// is "ctl".
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Op {
-    /// Describes the named arm, or all arms.
+    /// Describes an arm, or all arms.
     Show {
+        /// None: all.
         arm: Option<String>,
     },
+    /// Changes features and tunables of an arm.
     Set {
+        /// Its name; arm `default` has all tasks that are on no other.
         arm: String,
+        /// What changes.
         change: Change,
     },
+    /// The arm gets the settings that it began with.
     Reset {
+        /// Its name.
         arm: String,
     },
+    /// Adds an arm: features and tunables of its own, for the tasks that rules put there.
     ArmAdd {
+        /// Its name: up to 15 letters, digits, '-' and '_'.
         arm: String,
+        /// None: as arm `default` is now.
         preset: Option<String>,
     },
+    /// Deletes an arm that has no rules. Its tasks are on arm `default` then.
     ArmDel {
+        /// Its name.
         arm: String,
     },
     /// Compares the scheduler's sums with what its tasks added to them.
     Audit {},
     /// Groups with a CPU limit, and their accounts.
     Limits {},
+    /// Lists the rules.
     Rules {},
+    /// Puts tasks on an arm.
     RuleAdd {
+        /// The tasks.
         whom: Whom,
+        /// The arm's name.
         arm: String,
     },
+    /// Deletes a rule.
     RuleDel {
+        /// The tasks that it is about.
         whom: Whom,
     },
-    /// Puts the requesting process, and the processes that it starts, on this arm.
+    /// Puts the process that asks, and the processes that it starts, on an arm.
     Exec {
+        /// The arm's name.
         arm: String,
     },
 }

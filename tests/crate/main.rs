@@ -2,6 +2,8 @@
 //! Tests of the Rust half, its library and its binary. They are one program, so that it is linked
 //! once.
 
+#[cfg(feature = "sim")]
+mod advise;
 mod bad_input;
 mod columns;
 mod ctl;

@@ -77,11 +77,9 @@ fn alone() {
         enable: vec!["avg_idle_scan".to_string()],
         ..Change::default()
     };
-    let config = Config {
-        settings: Settings::default().changed(&change).unwrap(),
-        freq_period: PERIOD,
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.settings = Settings::default().changed(&change).unwrap();
+    config.freq_period = PERIOD;
     let host = Host::in_folder(tree.root());
     let machine = Machine::read(&host.sys).unwrap();
     let facts = machine.facts().unwrap();

@@ -6,7 +6,7 @@
 use anyhow::{Result, bail};
 use scx_roost::cli::{Command, parse};
 use scx_roost::policy::config::Faults;
-use scx_roost::{run, stopper};
+use scx_roost::{Scheduler, stopper};
 
 fn main() -> Result<()> {
     let name = std::env::args().next().unwrap_or_default();
@@ -24,5 +24,5 @@ fn main() -> Result<()> {
     let (stopper, stop) = stopper();
     let mut held = Some(stopper);
     ctrlc::set_handler(move || drop(held.take()))?;
-    Ok(run(&config, stop)?)
+    Ok(Scheduler::builder().config(*config).build()?.run(stop)?)
 }

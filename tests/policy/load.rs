@@ -4,7 +4,7 @@
 
 use crate::topology::Topology;
 use libbpf_rs::PrintLevel;
-use scx_roost::daemon::scheduler::load_object;
+use scx_roost::daemon::load::load_object;
 use scx_roost::machine::cpufreq::CpuFreq;
 use scx_roost::native::sys::ROOST_NR_FEATURES;
 use scx_roost::policy::config::Config;

@@ -2,7 +2,7 @@
 //! The selection, and how it moves: along a list, over the arms, or over the CPUs as they are
 //! drawn.
 
-use super::state::{State, View};
+use super::state::{State, Typed, View};
 use super::topology::Node;
 use crate::policy::features::FEATURES;
 use crate::wire::stats::{HISTS, ROWS};
@@ -28,6 +28,35 @@ pub struct Chosen {
     pub line: usize,
 }
 
+/// What a click chooses.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Target {
+    View(View),
+    Cpu(u64),
+    /// Index into `ROWS`.
+    Counter(usize),
+    /// None: all arms together.
+    Arm(Option<String>),
+    /// Index into `FEATURES`, and the arm.
+    Feature(usize, String),
+}
+
+/// Which counters view Rates shows, and in what order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct List {
+    /// Also those that have not counted yet.
+    pub zeros: bool,
+    /// The highest rate first, without groups.
+    pub sorted: bool,
+    /// Part of the names.
+    pub filter: String,
+    /// Keys go to the filter.
+    pub typing: bool,
+}
+
+/// Characters of a filter, at most.
+const FILTER_MAX: usize = 32;
+
 /// Position of a CPU in the picture of the machine. In a picture of LLCs or nodes, one CPU
 /// represents its LLC or node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +71,8 @@ pub struct Place {
 pub struct Drawn {
     /// The CPUs in view Machine, by line and then by column.
     pub places: Vec<Place>,
+    /// What is marked on the screen, by line and column.
+    pub marks: Vec<(usize, usize, Target)>,
     /// Largest useful `Chosen::line` of view Conditions: with it the last line is visible.
     pub last_line: usize,
 }
@@ -74,7 +105,8 @@ impl State {
     pub(super) fn vertical(&mut self, by: isize) {
         match self.view {
             View::Machine => self.choose_cpu(by, below),
-            View::Rates => self.chosen.counter = moved(self.chosen.counter, by, ROWS.len()),
+            View::Overview => (),
+            View::Rates => self.choose_counter(by),
             View::Arms => self.choose_arm(by, true),
             View::Latency => self.chosen.hist = moved(self.chosen.hist, by, HISTS.len()),
             View::Features => self.chosen.feature = moved(self.chosen.feature, by, FEATURES.len()),
@@ -89,7 +121,92 @@ impl State {
             View::Machine => self.choose_cpu(by, beside),
             View::Features => self.choose_arm(by, false),
             View::Rates | View::Arms | View::Latency => self.choose_arm(by, true),
-            View::Conditions => (),
+            View::Overview | View::Conditions => (),
+        }
+    }
+
+    /// The counters of view Rates, in the order of the picture.
+    pub fn listed(&self) -> Vec<usize> {
+        let arm = self.chosen.arm.as_deref();
+        let totals = self.sample.as_ref().map(|s| &s.totals);
+        let counted = totals.map(|totals| match arm.and_then(|arm| totals.arms.get(arm)) {
+            Some(arm) => arm.counters(),
+            None => totals.counters(),
+        });
+        let wanted = |counter: &usize| {
+            let counts = counted
+                .as_ref()
+                .is_some_and(|counted| counted[*counter] > 0);
+            (self.list.zeros || counts) && ROWS[*counter].name.contains(&self.list.filter)
+        };
+        let mut listed: Vec<usize> = (0..ROWS.len()).filter(wanted).collect();
+        if let (true, Some(rates)) = (
+            self.list.sorted,
+            self.rates.as_ref().and_then(|r| r.of(arm)),
+        ) {
+            let rate = |counter: &usize| rates.counters[*counter];
+            listed.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+        }
+        listed
+    }
+
+    fn choose_counter(&mut self, by: isize) {
+        let listed = self.listed();
+        let here = listed.iter().position(|c| *c == self.chosen.counter);
+        let there = match here {
+            Some(here) => moved(here, by, listed.len()),
+            None => 0,
+        };
+        self.chosen.counter = listed.get(there).copied().unwrap_or(self.chosen.counter);
+    }
+
+    /// The counter that is chosen, or the first one if that is not in the list.
+    pub fn counter(&self) -> usize {
+        let listed = self.listed();
+        match listed.contains(&self.chosen.counter) {
+            true => self.chosen.counter,
+            false => listed.first().copied().unwrap_or(self.chosen.counter),
+        }
+    }
+
+    /// Does what a click there asks for.
+    pub(super) fn click(&mut self, column: usize, line: usize) {
+        let marks = self.drawn.marks.iter();
+        let mut marks = marks.filter(|(l, c, _)| *l == line && *c <= column);
+        match marks.next_back().map(|(_, _, target)| target.clone()) {
+            Some(Target::View(view)) => self.go(view),
+            Some(Target::Cpu(cpu)) => {
+                self.chosen.cpu = Some(cpu);
+                self.go(View::Machine);
+            }
+            Some(Target::Counter(counter)) => {
+                self.chosen.counter = counter;
+                self.go(View::Rates);
+            }
+            Some(Target::Arm(arm)) => self.chosen.arm = arm,
+            Some(Target::Feature(feature, arm)) => {
+                self.chosen.feature = feature;
+                self.chosen.arm = Some(arm);
+            }
+            None => (),
+        }
+    }
+
+    pub(super) fn filter(&mut self, typed: Typed) {
+        let filter = &mut self.list.filter;
+        match typed {
+            Typed::Begin => {
+                self.list.typing = true;
+                self.go(View::Rates);
+            }
+            Typed::Char(c) if filter.len() < FILTER_MAX && c.is_ascii_graphic() => filter.push(c),
+            Typed::Char(_) => (),
+            Typed::Rubout => drop(filter.pop()),
+            Typed::Done => self.list.typing = false,
+            Typed::Clear => {
+                filter.clear();
+                self.list.typing = false;
+            }
         }
     }
 

@@ -15,6 +15,8 @@ pub struct History(BTreeMap<Option<String>, VecDeque<Point>>);
 struct Point {
     counters: Box<[f32; NR_STATS]>,
     wakeups: f32,
+    /// Of the machine, in permille.
+    busy: f32,
 }
 
 /// The quantity that a sparkline shows.
@@ -22,10 +24,11 @@ struct Point {
 pub enum Line {
     Counter(usize),
     Wakeups,
+    Busy,
 }
 
 impl History {
-    pub fn add(&mut self, rates: &Rates) {
+    pub fn add(&mut self, rates: &Rates, busy_permille: u64) {
         self.0.retain(|arm, _| {
             arm.as_ref()
                 .is_none_or(|name| rates.arms.contains_key(name))
@@ -39,6 +42,7 @@ impl History {
             points.push_back(Point {
                 counters: Box::new(arm.counters.map(|rate| rate as f32)),
                 wakeups: arm.wakeups() as f32,
+                busy: busy_permille as f32,
             });
             if points.len() > LENGTH {
                 points.pop_front();
@@ -54,6 +58,7 @@ impl History {
         let value = |point: &Point| match line {
             Line::Counter(index) => point.counters[index],
             Line::Wakeups => point.wakeups,
+            Line::Busy => point.busy,
         };
         let skipped = points.len().saturating_sub(count);
         points

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Keys and their actions. The help text comes from the same table.
 
-use super::state::{Action, State, View};
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use super::state::{Action, State, Typed, View};
+use ratatui::crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 
 const SWITCH: &str = "space switch";
+/// Of view Rates.
+const OF_RATES: [&str; 3] = ["z zeros", "s sort", "/ filter"];
 
 /// Keys, what they do, and for some a short text for the bar at the bottom.
 pub const HELP: &[(&str, &str, &str)] = &[
-    ("Tab, Shift-Tab, 1 to 6", "another view", "Tab view"),
+    ("Tab, Shift-Tab, 1 to 7", "another view", "Tab view"),
     (
         "arrows, PgUp, PgDn, Home, End",
         "choose: a CPU, a counter, an arm, a feature",
@@ -18,6 +22,22 @@ pub const HELP: &[(&str, &str, &str)] = &[
         "space",
         "switch the chosen feature of the chosen arm (view Features)",
         SWITCH,
+    ),
+    (
+        "z, s",
+        "counters that have not counted; the highest first (view Rates)",
+        OF_RATES[0],
+    ),
+    ("", "", OF_RATES[1]),
+    (
+        "/",
+        "show counters with this in their names; Esc: all",
+        OF_RATES[2],
+    ),
+    (
+        "mouse",
+        "choose a view or an item; with Shift the terminal marks text",
+        "",
     ),
     ("p", "pause, and go on", "p pause"),
     ("+ and -", "longer or shorter interval", "+/- interval"),
@@ -35,23 +55,51 @@ pub fn bar(state: &State) -> Vec<&'static str> {
         return BAR_OF_HELP.to_vec();
     }
     let short = HELP.iter().map(|(_, _, short)| *short);
-    let switches = |short: &&str| *short != SWITCH || state.view == View::Features;
+    let switches = |short: &&str| match *short {
+        SWITCH => state.view == View::Features,
+        short => !OF_RATES.contains(&short) || state.view == View::Rates,
+    };
     short
         .filter(|short| !short.is_empty())
         .filter(switches)
         .collect()
 }
 
-pub fn action(key: &KeyEvent) -> Option<Action> {
+pub fn click(mouse: &MouseEvent) -> Option<Action> {
+    Some(match mouse.kind {
+        MouseEventKind::Down(MouseButton::Left) => Action::Click(mouse.column, mouse.row),
+        MouseEventKind::ScrollUp => Action::Up,
+        MouseEventKind::ScrollDown => Action::Down,
+        _ => return None,
+    })
+}
+
+/// `typing`: letters are part of the filter.
+pub fn action(key: &KeyEvent, typing: bool) -> Option<Action> {
     if key.kind == KeyEventKind::Release {
         return None;
     }
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    if typing && !control {
+        let typed = match key.code {
+            KeyCode::Char(c) => Some(Typed::Char(c)),
+            KeyCode::Backspace => Some(Typed::Rubout),
+            KeyCode::Enter => Some(Typed::Done),
+            KeyCode::Esc => Some(Typed::Clear),
+            _ => None,
+        };
+        if let Some(typed) = typed {
+            return Some(Action::Filter(typed));
+        }
+    }
     Some(match key.code {
         KeyCode::Char('c' | 'd') if control => Action::Quit,
         KeyCode::Char(_) if control => return None,
         KeyCode::Char('q') => Action::Leave,
         KeyCode::Esc => Action::Close,
+        KeyCode::Char('z') => Action::Zeros,
+        KeyCode::Char('s') => Action::Sort,
+        KeyCode::Char('/') => Action::Filter(Typed::Begin),
         KeyCode::Char('?' | 'h') => Action::Help,
         KeyCode::Char('p') => Action::Pause,
         KeyCode::Char('+' | '=') => Action::Longer,
@@ -80,7 +128,7 @@ mod tests {
     use super::*;
 
     fn of(code: KeyCode, modifiers: KeyModifiers) -> Option<Action> {
-        action(&KeyEvent::new(code, modifiers))
+        action(&KeyEvent::new(code, modifiers), false)
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use super::Options;
 use super::draw::{drawn, frame, theme::Theme};
 use super::feed::{self, Answer, News, Pace};
-use super::keys::action;
+use super::keys::{action, click};
 use super::screen::Screen;
 use super::state::{Action, Effect, State};
 use crate::util::stop::Stop;
@@ -105,9 +105,12 @@ impl Monitor {
     fn event(&mut self, event: Result<std::io::Result<Event>, RecvError>) -> Result<()> {
         let event = event.context("the thread that reads keys ended")?;
         // A resize needs no handling: the next picture takes the new size.
-        if let Event::Key(key) = event.context("cannot read keys from the terminal")? {
-            action(&key).into_iter().for_each(|a| self.act(a));
-        }
+        let action = match event.context("cannot read keys from the terminal")? {
+            Event::Key(key) => action(&key, self.state.list.typing),
+            Event::Mouse(mouse) => click(&mouse),
+            _ => None,
+        };
+        action.into_iter().for_each(|a| self.act(a));
         Ok(())
     }
 

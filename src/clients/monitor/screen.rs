@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -31,7 +32,7 @@ impl Screen {
 
 fn take() -> Result<Screen> {
     enable_raw_mode()?;
-    execute!(stdout(), EnterAlternateScreen, Hide)?;
+    execute!(stdout(), EnterAlternateScreen, EnableMouseCapture, Hide)?;
     let terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
     Ok(Screen { terminal })
 }
@@ -44,7 +45,7 @@ impl Drop for Screen {
 
 /// Undoes each part even if another fails. Errors are ignored, since the terminal may be gone.
 fn give_back() {
-    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
+    let _ = execute!(stdout(), DisableMouseCapture, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 

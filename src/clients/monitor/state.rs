@@ -2,7 +2,7 @@
 //! What is shown, and what a key does to it. Pure: time comes in with the samples, and requests to
 //! the outside go out as an `Effect`.
 
-use super::choose::{ALL, Chosen, Drawn, PAGE};
+use super::choose::{ALL, Chosen, Drawn, List, PAGE};
 use super::history::History;
 use super::rates::Rates;
 use super::sample::{Sample, tidy};
@@ -22,6 +22,7 @@ const SAID_MAX: usize = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
+    Overview,
     Machine,
     Rates,
     Arms,
@@ -32,6 +33,7 @@ pub enum View {
 
 impl View {
     pub const ALL: &[View] = &[
+        View::Overview,
         View::Machine,
         View::Rates,
         View::Arms,
@@ -42,6 +44,7 @@ impl View {
 
     pub fn name(self) -> &'static str {
         match self {
+            View::Overview => "Overview",
             View::Machine => "Machine",
             View::Rates => "Rates",
             View::Arms => "Arms",
@@ -54,6 +57,16 @@ impl View {
     pub fn index(self) -> usize {
         View::ALL.iter().position(|v| *v == self).unwrap_or(0)
     }
+}
+
+/// A key that edits the filter of view Rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typed {
+    Begin,
+    Char(char),
+    Rubout,
+    Done,
+    Clear,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +88,13 @@ pub enum Action {
     Home,
     End,
     Toggle,
+    /// Shows counters that have not counted, or hides them.
+    Zeros,
+    /// Sorts counters by their rates, or by groups.
+    Sort,
+    Filter(Typed),
+    /// Column and line.
+    Click(u16, u16),
     Pause,
     Longer,
     Shorter,
@@ -116,6 +136,7 @@ pub struct State {
     pub link: Link,
     pub said: Option<Said>,
     pub chosen: Chosen,
+    pub list: List,
     /// The sample that is shown. None before the first answer.
     pub sample: Option<Sample>,
     /// None before the second answer.
@@ -135,13 +156,14 @@ pub struct State {
 impl State {
     pub fn new(interval: Duration) -> State {
         State {
-            view: View::Machine,
+            view: View::Overview,
             help: false,
             paused: false,
             interval,
             link: Link::Waiting("connecting".to_string()),
             said: None,
             chosen: Chosen::default(),
+            list: List::default(),
             sample: None,
             rates: None,
             nodes: Vec::new(),
@@ -179,7 +201,7 @@ impl State {
             return;
         }
         if let Some(rates) = rates {
-            self.history.add(&rates);
+            self.history.add(&rates, sample.totals.gauges.busy_permille);
             self.rates = Some(rates);
         }
         self.nodes = tree(&sample);
@@ -214,6 +236,10 @@ impl State {
     pub fn act(&mut self, action: Action) -> Effect {
         match action {
             Action::Close => self.help = false,
+            Action::Zeros => self.list.zeros = !self.list.zeros,
+            Action::Sort => self.list.sorted = !self.list.sorted,
+            Action::Filter(typed) => self.filter(typed),
+            Action::Click(column, line) => self.click(column.into(), line.into()),
             Action::Leave if self.help => self.help = false,
             Action::Leave | Action::Quit => return Effect::Quit,
             Action::Help => self.help = !self.help,
@@ -236,7 +262,7 @@ impl State {
         Effect::None
     }
 
-    fn go(&mut self, view: View) {
+    pub(super) fn go(&mut self, view: View) {
         (self.view, self.help) = (view, false);
     }
 

@@ -144,6 +144,16 @@ impl Control {
         }))
     }
 
+    /// Carries out a request of this process.
+    pub fn request(&self, op: Op) -> Result<Value> {
+        let peer = Peer {
+            control: self.clone(),
+            pidfd: pidfd_of(std::process::id())?,
+        };
+        let answer = peer.apply(vec![Asked::new(op)]).pop();
+        answer.context("a request has an answer")?
+    }
+
     /// The image that the next scheduler starts with.
     pub fn image(&self, nr_cpus: u32, capacity: Vec<u16>) -> policy_image {
         let mut state = self.lock();
@@ -406,15 +416,16 @@ struct Peer {
 
 impl Client for Peer {
     fn requests(&mut self, lines: &[Vec<u8>], answers: &mut Answers) -> Result<()> {
-        let answered = self.apply(lines);
-        answered.into_iter().try_for_each(answers)
+        let asked = lines.iter().map(|line| parse(line)).collect();
+        let answered = self.apply(asked).into_iter();
+        let mut texts = answered.map(|answer| answer.map(|value| value.to_string()));
+        texts.try_for_each(answers)
     }
 }
 
 impl Peer {
     /// Applies all requests, then publishes their changes.
-    fn apply(&self, lines: &[Vec<u8>]) -> Vec<Result<String>> {
-        let asked: Vec<Result<Asked>> = lines.iter().map(|line| parse(line)).collect();
+    fn apply(&self, asked: Vec<Result<Asked>>) -> Vec<Result<Value>> {
         let mut state = self.control.lock();
         let mut answer = |asked: Result<Asked>| state.apply(asked?, self.pidfd.as_fd());
         let answers: Vec<Result<Answer>> = asked.into_iter().map(&mut answer).collect();
@@ -424,8 +435,8 @@ impl Peer {
         let flushed = state.flush();
         let generation = json!({"generation": state.generation});
         let answered = |answer: Result<Answer>| match (answer?, &flushed) {
-            (Answer::Data(value), _) => Ok(value.to_string()),
-            (Answer::Changed, Ok(())) => Ok(generation.to_string()),
+            (Answer::Data(value), _) => Ok(value),
+            (Answer::Changed, Ok(())) => Ok(generation.clone()),
             (Answer::Changed, Err(e)) => bail!(
                 "the change is kept, but could not be published yet, which is tried again: {e:#}"
             ),
@@ -441,6 +452,19 @@ struct Asked {
     cgroup: Option<Found>,
 }
 
+impl Asked {
+    fn new(op: Op) -> Result<Asked> {
+        let cgroup = match &op {
+            Op::RuleAdd {
+                whom: Whom::Cgroup(path),
+                ..
+            } => Some(Found::look_up(path)?),
+            _ => None,
+        };
+        Ok(Asked { op, cgroup })
+    }
+}
+
 fn parse(line: &[u8]) -> Result<Asked> {
     let request: Request =
         serde_json::from_slice(line).context("expected a request, a line of JSON")?;
@@ -448,13 +472,5 @@ fn parse(line: &[u8]) -> Result<Asked> {
         bail!("unknown request '{}': expected ctl", request.req);
     }
     let op = serde_json::from_value(request.args);
-    let op = op.context("the request's args name no known operation")?;
-    let cgroup = match &op {
-        Op::RuleAdd {
-            whom: Whom::Cgroup(path),
-            ..
-        } => Some(Found::look_up(path)?),
-        _ => None,
-    };
-    Ok(Asked { op, cgroup })
+    Asked::new(op.context("the request's args name no known operation")?)
 }

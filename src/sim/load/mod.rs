@@ -219,10 +219,16 @@ pub fn number(word: &str) -> Result<(i64, Unit)> {
     Ok((value, expr.unit()))
 }
 
+/// What every workload has, besides its params.
+const TIMES: [&str; 2] = ["warmup", "duration"];
+
 /// Checks the unit of a param of the workload that is set as NAME=VALUE.
 pub fn check_unit(text: &str, name: &str, value: &str) -> Result<()> {
     let (value, unit) = number(value)?;
-    let of = parse::params(text)?.get(name).map(|param| param.1);
+    let of = match TIMES.contains(&name) {
+        true => Some(Unit::Time),
+        false => parse::params(text)?.get(name).map(|param| param.1),
+    };
     ensure!(
         value == 0 || of.is_none_or(|of| of == unit),
         "{} was expected",
@@ -232,9 +238,20 @@ pub fn check_unit(text: &str, name: &str, value: &str) -> Result<()> {
 }
 
 impl Load {
-    /// Reads a workload. `settings`: params with other values than in the text.
+    /// Reads a workload. `settings`: params, `warmup` and `duration` with other values than in the
+    /// text.
     pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
-        parse::parse(text, settings)?.bounded()
+        let mut params = settings.clone();
+        let [warmup, duration] = TIMES.map(|name| params.remove(name));
+        let mut load = parse::parse(text, &params)?;
+        if let Some(warmup) = warmup {
+            load.warmup = u64::try_from(warmup).context("warmup: a time was expected")?;
+        }
+        if let Some(duration) = duration {
+            let duration = u64::try_from(duration).ok().filter(|ns| *ns > 0);
+            load.duration = Some(duration.context("duration: a time above 0 was expected")?);
+        }
+        load.bounded()
     }
 
     /// Reads a file of rt-app. Errors: it asks for something that is unknown or not modelled.

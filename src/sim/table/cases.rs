@@ -285,21 +285,13 @@ impl Extreme {
     }
 }
 
-/// Reads a workload by name and its settings: params, `warmup` and `duration`.
+/// Reads a workload by name and its settings.
 fn read(words: &str, extreme: Option<&Extreme>) -> Result<Load> {
     let mut words = words.split_whitespace();
     let name = words.next().context("a workload was expected")?;
     let mut settings = words.map(setting).collect::<Result<Settings>>()?;
-    let (warmup, duration) = (settings.remove("warmup"), settings.remove("duration"));
     extreme.map_or(Ok(()), |e| e.settle(&mut settings))?;
-    let mut load = Load::parse(&text(name)?, &settings)?;
-    if let Some(warmup) = warmup {
-        load.warmup = warmup as u64;
-    }
-    if let Some(duration) = duration {
-        load.duration = Some(duration as u64);
-    }
-    Ok(load)
+    Load::parse(&text(name)?, &settings)
 }
 
 fn shortened(mut load: Load) -> Load {

@@ -50,9 +50,15 @@ impl Record {
         Ok(Record(lines.collect::<Result<_>>()?))
     }
 
+    /// Of how many effects the sign was right, and how many there were.
+    pub fn signs(&self) -> (u32, u32) {
+        let sum = |of: &dyn Fn(&Scored) -> u32| self.0.iter().map(of).sum::<u32>();
+        (sum(&|s| s.signs), sum(&|s| s.effects))
+    }
+
     /// How often the model was right, in one sentence.
     pub fn text(&self) -> String {
-        let sum = |of: &dyn Fn(&Scored) -> u32| self.0.iter().map(of).sum::<u32>();
+        let (right, of) = self.signs();
         let named = |nearer: bool| {
             let of = self.0.iter().filter(|s| s.nearer == nearer);
             let names: Vec<&str> = of.map(|s| s.name).collect();
@@ -62,10 +68,8 @@ impl Record {
             }
         };
         format!(
-            "Its record against published effects: the sign is right in {} of {}; nearer than \
+            "Its record against published effects: the sign is right in {right} of {of}; nearer than \
              \"always 0 %\" for {}, not for {}.",
-            sum(&|s| s.signs),
-            sum(&|s| s.effects),
             named(true),
             named(false)
         )

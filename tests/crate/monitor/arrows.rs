@@ -6,7 +6,8 @@ use super::*;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use scx_roost::clients::monitor::draw::drawn;
-use scx_roost::clients::monitor::state::{Action, View};
+use scx_roost::clients::monitor::state::{Action, Typed, View};
+use scx_roost::policy::features::FEATURES;
 
 /// The first line below the lines with the facts and the views.
 const BODY: usize = 2;
@@ -20,7 +21,7 @@ struct Seen {
 impl Seen {
     fn new(shape: Shape, width: u16, height: u16) -> Seen {
         Seen {
-            state: state_of(shape),
+            state: in_view(shape, View::Machine),
             width,
             height,
         }
@@ -48,6 +49,85 @@ impl Seen {
         let mut found = cells.filter(reversed).map(|(i, _)| (i / width, i % width));
         found.next()
     }
+}
+
+fn in_view(shape: Shape, view: View) -> State {
+    let mut state = state_of(shape);
+    state.act(Action::Go(view));
+    state
+}
+
+/// Clicks on the first place where the picture has this text.
+fn click(seen: &mut Seen, text: &str) {
+    let lines = picture_in(&seen.state, seen.width, seen.height, THEME);
+    let line = lines.iter().position(|line| line.contains(text));
+    let line = line.unwrap_or_else(|| panic!("no {text}: {lines:#?}"));
+    let before = lines[line].split(text).next().unwrap();
+    let column = before.chars().count() + 1;
+    seen.press(Action::Click(column as u16, line as u16));
+}
+
+#[test]
+fn a_click_chooses_what_is_drawn_there() {
+    let mut seen = Seen::new(THREADRIPPER, 120, 24);
+    click(&mut seen, "13▇");
+    assert_eq!(seen.state.chosen.cpu, Some(13));
+    click(&mut seen, "47▅");
+    assert_eq!(seen.state.chosen.cpu, Some(47));
+    click(&mut seen, "3 Rates");
+    assert_eq!(seen.state.view, View::Rates);
+    click(&mut seen, "sis_core");
+    assert_eq!(ROWS[seen.state.chosen.counter].name, "sis_core");
+    click(&mut seen, "4 Arms");
+    click(&mut seen, "games");
+    assert_eq!(seen.state.chosen.arm.as_deref(), Some("games"));
+    click(&mut seen, "6 Features");
+    let line = FEATURES
+        .iter()
+        .position(|f| f.name == "burst_slice")
+        .unwrap()
+        + 3;
+    seen.press(Action::Click(26, line as u16));
+    assert_eq!(FEATURES[seen.state.chosen.feature].name, "burst_slice");
+    assert_eq!(seen.state.chosen.arm.as_deref(), Some("default"));
+    click(&mut seen, "1 Overview");
+    click(&mut seen, "a wholly idle core");
+    assert_eq!(seen.state.view, View::Rates);
+    assert_eq!(ROWS[seen.state.chosen.counter].name, "placed_idle_core");
+    // Nothing is there.
+    let before = seen.state.chosen.clone();
+    for (column, line) in [(119, 23), (0, 23), (500, 500)] {
+        seen.press(Action::Click(column, line));
+    }
+    assert_eq!(seen.state.chosen, before);
+}
+
+/// The list of counters: what has not counted is hidden, and keys move along what is shown.
+#[test]
+fn keys_move_along_the_counters_that_are_shown() {
+    let mut seen = Seen::new(EIGHT, 80, 24);
+    seen.press(Action::Go(View::Rates));
+    let name = |seen: &Seen| ROWS[seen.state.counter()].name;
+    assert_eq!(name(&seen), "wa_sync", "the first that counts");
+    seen.press(Action::Down);
+    seen.press(Action::Down);
+    assert_eq!(name(&seen), "wa_prev_idle");
+    seen.press(Action::Sort);
+    seen.press(Action::Home);
+    let first = seen.state.listed()[0];
+    let highest = seen.state.rates.as_ref().unwrap().all.counters;
+    assert!(highest.iter().all(|rate| *rate <= highest[first]));
+    assert_eq!(seen.state.counter(), first);
+    seen.press(Action::Filter(Typed::Begin));
+    for c in "fork".chars() {
+        seen.press(Action::Filter(Typed::Char(c)));
+    }
+    assert_eq!(name(&seen), "fork_idle");
+    assert_eq!(seen.state.listed().len(), 1);
+    seen.press(Action::Zeros);
+    assert!(seen.state.listed().len() > 1);
+    seen.press(Action::Filter(Typed::Clear));
+    assert_eq!(seen.state.listed().len(), ROWS.len());
 }
 
 /// End stops at the last line, so the first Up scrolls at once.
@@ -145,7 +225,9 @@ fn what_is_hidden_can_be_chosen() {
 
 #[test]
 fn before_the_first_picture_they_do_nothing() {
-    let mut state = state_of(EIGHT);
+    let mut state = in_view(EIGHT, View::Machine);
     state.act(Action::Right);
     assert_eq!(state.chosen.cpu, Some(0));
+    state.act(Action::Click(10, 3));
+    assert_eq!((state.chosen.cpu, state.view), (Some(0), View::Machine));
 }

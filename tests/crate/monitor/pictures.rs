@@ -4,7 +4,7 @@
 //! them: review the diff.
 
 use super::*;
-use scx_roost::clients::monitor::state::{Action, View};
+use scx_roost::clients::monitor::state::{Action, Typed, View};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -59,15 +59,26 @@ fn state_after(shape: Shape, actions: &[Action]) -> State {
     state
 }
 
+fn machine(shape: Shape) -> State {
+    state_after(shape, &[Action::Go(View::Machine)])
+}
+
+#[test]
+fn overviews() {
+    shows("overview-8", &state_of(EIGHT), 80, 24);
+    shows("overview-64", &state_of(THREADRIPPER), 120, 28);
+    shows("overview-small", &state_of(THREADRIPPER), 60, 14);
+}
+
 #[test]
 fn machines_of_all_sizes() {
-    shows("machine-1", &state_of(ONE), 80, 16);
-    shows("machine-8", &state_of(EIGHT), 80, 18);
-    shows("machine-64", &state_of(THREADRIPPER), 120, 24);
-    shows("machine-64-small", &state_of(THREADRIPPER), 80, 20);
-    shows("machine-1024", &state_of(LARGE), 120, 40);
-    shows("machine-1024-small", &state_of(LARGE), 80, 24);
-    shows("machine-1024-tiny", &state_of(LARGE), 40, 10);
+    shows("machine-1", &machine(ONE), 80, 16);
+    shows("machine-8", &machine(EIGHT), 80, 18);
+    shows("machine-64", &machine(THREADRIPPER), 120, 24);
+    shows("machine-64-small", &machine(THREADRIPPER), 80, 20);
+    shows("machine-1024", &machine(LARGE), 120, 40);
+    shows("machine-1024-small", &machine(LARGE), 80, 24);
+    shows("machine-1024-tiny", &machine(LARGE), 40, 10);
 }
 
 #[test]
@@ -75,6 +86,15 @@ fn views() {
     use Action::*;
     let of = |view, actions: &[Action]| state_after(THREADRIPPER, &[&[Go(view)], actions].concat());
     shows("rates", &of(View::Rates, &[PageDown, PageDown]), 120, 40);
+    let typed = |text: &str| {
+        text.chars()
+            .map(|c| Filter(Typed::Char(c)))
+            .collect::<Vec<_>>()
+    };
+    let filter = [&[Filter(Typed::Begin)][..], &typed("claim")].concat();
+    shows("rates-of-a-name", &of(View::Rates, &filter), 80, 16);
+    shows("rates-sorted", &of(View::Rates, &[Sort, Down]), 80, 16);
+    shows("rates-all", &of(View::Rates, &[Zeros]), 120, 40);
     shows(
         "rates-of-an-arm",
         &of(View::Rates, &[Right, Right, End]),
@@ -130,7 +150,7 @@ fn neither_colours_nor_utf8() {
         color: false,
         utf8: false,
     };
-    let state = state_of(EIGHT);
+    let state = machine(EIGHT);
     let lines = picture_in(&state, 80, 18, theme);
     assert!(lines.iter().all(|line| line.is_ascii()), "{lines:?}");
     compare("ascii", &framed(&lines, 80));

@@ -244,18 +244,27 @@ fn q_ends_it_and_the_terminal_is_as_before() {
     let dir = tempfile::tempdir().unwrap();
     let _server = serve(&dir);
     let mut pty = Pty::start(&dir, &[]);
-    for text in [ENTER, "8 CPUs", "0▁  0 4▁  0  2.2", "its GHz"] {
+    for text in [ENTER, "8 CPUs", "1 Overview", "busy"] {
+        pty.wait_for(text);
+    }
+    pty.type_keys("2");
+    for text in ["0▁  0 4▁  0  2.2", "its GHz"] {
         pty.wait_for(text);
     }
     assert!(pty.seen().contains("\x1b[38;5;"), "it has colours");
     let raw = modes(&pty.master);
     assert_eq!(raw.c_lflag & (libc::ICANON | libc::ECHO | libc::ISIG), 0);
-    pty.type_keys("2");
+    pty.type_keys("3z");
     pty.wait_for("wake_affine");
+    pty.type_keys("/sync_c");
+    pty.wait_for("filter: sync_c_");
+    // Enter, not Esc: terminals send Alt and a key as Esc and the key.
+    pty.type_keys("\r");
+    pty.wait_for("filter: sync_c  (");
     pty.resize(40, 12);
-    pty.type_keys("6");
+    pty.type_keys("7");
     pty.wait_for("No condition is active");
-    pty.type_keys("5 ");
+    pty.type_keys("6 ");
     pty.wait_for(" scheduler has its control socket at");
     pty.type_keys("q");
     assert_eq!(pty.ended(), Some(0));
@@ -267,9 +276,9 @@ fn no_key_is_lost_while_the_size_changes() {
     let dir = tempfile::tempdir().unwrap();
     let _server = serve(&dir);
     let mut pty = Pty::start(&dir, &[]);
-    pty.wait_for("its GHz");
+    pty.wait_for("1 Overview");
     for n in 0..200 {
-        let (key, view, lines) = [("2", "Rates  2/6", 12), ("1", "Machine  1/6", 13)][n % 2];
+        let (key, view, lines) = [("3", "Rates  3/7", 12), ("2", "Machine  2/7", 13)][n % 2];
         pty.seen.lock().unwrap().clear();
         pty.resize(40, lines);
         pty.type_keys(key);
@@ -285,7 +294,7 @@ fn a_signal_ends_it_and_the_terminal_is_as_before() {
     let _server = serve(&dir);
     for signal in [libc::SIGTERM, libc::SIGHUP] {
         let pty = Pty::start(&dir, &[("NO_COLOR", "1")]);
-        pty.wait_for("its GHz");
+        pty.wait_for("1 Overview");
         let seen = pty.seen();
         assert!(!seen.contains("\x1b[38;5;"), "no colours: {seen:?}");
         pty.signal(signal);

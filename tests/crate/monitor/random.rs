@@ -5,7 +5,7 @@ use super::*;
 use crate::rng::Rng;
 use ratatui::layout::Rect;
 use scx_roost::clients::monitor::draw::drawn;
-use scx_roost::clients::monitor::state::{Action, Effect, View};
+use scx_roost::clients::monitor::state::{Action, Effect, Typed, View};
 use scx_roost::wire::stats::ArmSums;
 use scx_roost::wire::stats::host::ConditionMetrics;
 
@@ -21,6 +21,17 @@ const ACTIONS: &[Action] = &[
     Action::Home,
     Action::End,
     Action::Toggle,
+    Action::Zeros,
+    Action::Sort,
+    Action::Filter(Typed::Begin),
+    Action::Filter(Typed::Char('c')),
+    Action::Filter(Typed::Char('\u{1b}')),
+    Action::Filter(Typed::Rubout),
+    Action::Filter(Typed::Done),
+    Action::Filter(Typed::Clear),
+    Action::Click(12, 1),
+    Action::Click(30, 5),
+    Action::Click(u16::MAX, u16::MAX),
     Action::Pause,
     Action::Longer,
     Action::Shorter,

@@ -70,19 +70,17 @@ fn bench(preset: &str) -> Bench {
         preset: Some(preset.to_string()),
         ..Change::default()
     };
-    let settings = Settings::default().changed(&change).unwrap();
+    let mut config = Config::default();
+    config.settings = Settings::default().changed(&change).unwrap();
+    // Samples are valid for three periods, so that they do not expire on a slow host.
+    config.freq_period = Duration::from_secs(1);
     let (source, told) = (CounterSource::default(), Remembers::default());
-    let control = Control::new(settings.clone(), false, source.clone());
+    let control = Control::new(config.settings.clone(), false, source.clone());
     let at = |seconds| Duration::from_secs(seconds);
     Bench {
         tree,
         host,
-        // Samples are valid for three periods, so that they do not expire on a slow host.
-        config: Config {
-            settings,
-            freq_period: Duration::from_secs(1),
-            ..Config::default()
-        },
+        config,
         machine,
         control,
         source,

@@ -5,6 +5,7 @@ use super::text::{Row, micros, rate, row};
 use super::theme::Role;
 use super::{Room, paragraph, sparkline};
 use crate::bpf::intf;
+use crate::clients::monitor::choose::Target;
 use crate::clients::monitor::history::Line;
 use crate::clients::monitor::rates::{ArmRates, wakeup_latency};
 use crate::clients::monitor::state::State;
@@ -78,7 +79,9 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
         };
         let rates = state.rates.as_ref().and_then(|r| r.of(*arm));
         let cell = |c: &Column| rates.map_or("-".to_string(), c.3);
-        line(arm.unwrap_or("all"), preset_of(state, *arm), role, &cell)
+        let mut line = line(arm.unwrap_or("all"), preset_of(state, *arm), role, &cell);
+        line.mark_start(Target::Arm(arm.map(str::to_string)));
+        line
     });
     let lines: Vec<Row> = lines.collect();
     let room_for_arms = room.height.saturating_sub(rows.len());

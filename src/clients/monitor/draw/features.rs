@@ -4,6 +4,7 @@
 use super::text::{Row, row};
 use super::theme::Role;
 use super::{Room, window};
+use crate::clients::monitor::choose::Target;
 use crate::clients::monitor::sample::Sample;
 use crate::clients::monitor::state::State;
 use crate::policy::features::{FEATURES, Feature};
@@ -39,6 +40,7 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
                 (_, true) => Role::Good,
                 (_, false) => Role::Faint,
             };
+            line.mark(Target::Feature(index, arm.to_string()));
             line.push(theme, role, theme.on_off(on[index]));
             line.pad(1 + NAME + (place + 1) * ARM);
         }

@@ -4,7 +4,7 @@
 use super::Room;
 use super::text::{Row, ghz, micros, percent, rate, row};
 use super::theme::{Role, Theme};
-use crate::clients::monitor::choose::Place;
+use crate::clients::monitor::choose::{Place, Target};
 use crate::clients::monitor::state::State;
 use crate::clients::monitor::topology::{
     Core, Detail, Layout, Llc, Node, Sum, Widths, layout, sum,
@@ -59,12 +59,15 @@ pub fn places(state: &State, room: Room) -> Vec<Place> {
     }
     let rows = Painter::new(state, room).picture(room.height - below(room));
     let of_line = |(line, row): (usize, &Row)| {
-        let place = |(column, cpu): &(usize, u64)| Place {
-            line,
-            column: *column,
-            cpu: *cpu,
+        let place = |(column, target): &(usize, Target)| match target {
+            Target::Cpu(cpu) => Some(Place {
+                line,
+                column: *column,
+                cpu: *cpu,
+            }),
+            _ => None,
         };
-        row.marks().iter().map(place).collect::<Vec<_>>()
+        row.marks().iter().filter_map(place).collect::<Vec<_>>()
     };
     rows.iter().enumerate().flat_map(of_line).collect()
 }
@@ -235,14 +238,14 @@ impl<'a> Painter<'a> {
         chosen
             .or(cpus().next())
             .into_iter()
-            .for_each(|cpu| line.mark(cpu));
+            .for_each(|cpu| line.mark(Target::Cpu(cpu)));
         line
     }
 
     /// `role`, unless the line is marked with the chosen CPU.
     fn role_of(&self, line: &Row, role: Role) -> Role {
         match line.marks().first() {
-            Some((_, cpu)) if Some(*cpu) == self.state.chosen.cpu => Role::Chosen,
+            Some((_, Target::Cpu(cpu))) if Some(*cpu) == self.state.chosen.cpu => Role::Chosen,
             _ => role,
         }
     }
@@ -313,7 +316,7 @@ impl<'a> Painter<'a> {
             let busy = gauges.busy_permille;
             let chosen = Some(*cpu) == self.state.chosen.cpu;
             let role = if chosen { Role::Chosen } else { Role::Faint };
-            line.mark(*cpu);
+            line.mark(Target::Cpu(*cpu));
             line.push(theme, role, format!("{:>1$}", cpu, self.cpu));
             line.push(
                 theme,
@@ -341,7 +344,7 @@ impl<'a> Painter<'a> {
             } else {
                 Role::Busy(gauges.busy_permille)
             };
-            line.mark(*cpu);
+            line.mark(Target::Cpu(*cpu));
             line.push(
                 self.theme(),
                 role,

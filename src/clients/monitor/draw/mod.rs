@@ -7,11 +7,12 @@ mod conditions;
 mod features;
 mod latency;
 mod machine;
+mod overview;
 mod rates;
 pub mod text;
 pub mod theme;
 
-use super::choose::Drawn;
+use super::choose::{Drawn, Target};
 use super::keys::{self, HELP};
 use super::sample::Sample;
 use super::state::{Link, State, View};
@@ -94,8 +95,15 @@ pub fn frame(frame: &mut Frame, state: &State, theme: Theme) {
 
 /// What the picture of this size shows, for keys to move within.
 pub fn drawn(state: &State, theme: Theme, area: Rect) -> Drawn {
-    let room = Parts::of(state, theme, area).room;
+    let Parts { top, room, .. } = Parts::of(state, theme, area);
+    let body = body(state, room).into_iter().take(room.height);
+    let marks = top.iter().cloned().chain(body).enumerate();
+    let of_line = |(line, row): (usize, Row)| {
+        let mark = |(column, target): &(usize, Target)| (line, *column, target.clone());
+        row.marks().iter().map(mark).collect::<Vec<_>>()
+    };
     Drawn {
+        marks: marks.flat_map(of_line).collect(),
         places: machine::places(state, room),
         last_line: conditions::last_line(state, room),
     }
@@ -120,6 +128,7 @@ fn body(state: &State, room: Room) -> Vec<Row> {
         return wait(state, room);
     }
     match state.view {
+        View::Overview => overview::rows(state, room),
         View::Machine => machine::rows(state, room),
         View::Rates => rates::rows(state, room),
         View::Arms => arms::rows(state, room),
@@ -236,23 +245,10 @@ fn tabs(state: &State, theme: Theme, width: usize) -> Row {
         .iter()
         .flat_map(Sample::active_conditions)
         .count();
-    let mut all = Row::default();
-    for view in View::ALL {
-        let marked = match view {
-            View::Conditions if active > 0 => {
-                format!(" {} {} ({active}) ", view.index() + 1, view.name())
-            }
-            _ => format!(" {} {} ", view.index() + 1, view.name()),
-        };
-        let role = match view {
-            view if *view == state.view => Role::Chosen,
-            View::Conditions if active > 0 => Role::Warning,
-            _ => Role::Plain,
-        };
-        all.push(theme, role, marked);
-    }
-    if all.width() <= width {
-        return all;
+    let all = |gap: &str| all_tabs(state, theme, active, gap);
+    let fits = |row: &Row| row.width() <= width;
+    if let Some(tabs) = [all(" "), all("")].into_iter().find(fits) {
+        return tabs;
     }
     let short = format!(" {} ", state.view.name());
     let mut narrow = row(theme, Role::Chosen, short);
@@ -262,6 +258,31 @@ fn tabs(state: &State, theme: Theme, width: usize) -> Row {
         format!(" {}/{}", state.view.index() + 1, View::ALL.len()),
     );
     narrow
+}
+
+/// `gap`: before and after each name.
+fn all_tabs(state: &State, theme: Theme, active: usize, gap: &str) -> Row {
+    let mut all = row(theme, Role::Plain, if gap.is_empty() { " " } else { "" });
+    for view in View::ALL {
+        let number = view.index() + 1;
+        let marked = match view {
+            View::Conditions if active > 0 => {
+                format!("{gap}{number} {} ({active}){gap}", view.name())
+            }
+            _ => format!("{gap}{number} {}{gap}", view.name()),
+        };
+        let role = match view {
+            view if *view == state.view => Role::Chosen,
+            View::Conditions if active > 0 => Role::Warning,
+            _ => Role::Plain,
+        };
+        all.mark(Target::View(*view));
+        all.push(theme, role, marked);
+        if gap.is_empty() {
+            all.push(theme, Role::Plain, " ");
+        }
+    }
+    all
 }
 
 /// The last message. Without a connection, and without a message: why.
@@ -295,7 +316,7 @@ fn keys(state: &State, theme: Theme, width: usize) -> Row {
 fn help(state: &State, room: Room) -> Vec<Row> {
     let theme = room.theme;
     let mut rows = vec![row(theme, Role::Heading, " Keys")];
-    for (keys, what, _) in HELP {
+    for (keys, what, _) in HELP.iter().filter(|(keys, ..)| !keys.is_empty()) {
         let mut row = row(theme, Role::Plain, format!("  {keys}"));
         row.pad(36.min(room.width / 2));
         row.push(theme, Role::Plain, format!(" {what}"));
@@ -315,13 +336,16 @@ fn help(state: &State, room: Room) -> Vec<Row> {
 
 fn about(view: View) -> &'static [&'static str] {
     match view {
+        View::Overview => &[
+            "How busy the machine is, how many tasks woke and how long they waited, and what is wrong. Where wakeups went: a task can be counted in several lines. Each LLC is a bar. The counters that count most come with their meaning.",
+        ],
         View::Machine => &[
             "Each core: its CPUs (the threads), each with a bar and a number for how busy it is in percent, and the core's \
              frequency in GHz. A ! follows where cooling or cpufreq leave less than its capacity, and an arrow where delay_migration takes the frequency for low. A core that is busy for less than 2 % counts as idle. On a larger machine or a smaller terminal each CPU is only a bar, or each LLC or node only a number.",
             "The arrow keys choose a CPU, an LLC or a node, whichever is drawn; its details are below.",
         ],
         View::Rates => &[
-            "Counts per second of the last interval, by group. Left and right choose an arm, or all together; the meaning and the last values of the chosen counter are below.",
+            "Counts per second of the last interval, by group. Counters that have not counted yet are hidden. Left and right choose an arm, or all together; the meaning and the last values of the chosen counter are below.",
         ],
         View::Arms => &[
             "Arms side by side: wakeups per second, the time from a wakeup until the task ran (its median and its 99 % quantile), and the shares of wakeups that were placed on the task's previous CPU, on an idle core, in another LLC, and on a busy CPU because no idle one was found. Below: the features of the chosen arm.",

@@ -3,7 +3,8 @@
 
 use super::text::{Row, rate, row};
 use super::theme::Role;
-use super::{Room, sparkline};
+use super::{Room, paragraph, sparkline};
+use crate::clients::monitor::choose::Target;
 use crate::clients::monitor::history::Line;
 use crate::clients::monitor::state::State;
 use crate::util::text::wrap;
@@ -28,13 +29,13 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     } else {
         usize::from(room.height > 2)
     };
-    let mut rows = table(
-        state,
-        Room {
-            height: room.height - below,
-            ..room
-        },
-    );
+    let which = which(state).filter(|_| room.height > below + 2);
+    let head: Vec<Row> = which
+        .map(|text| row(room.theme, Role::Faint, format!(" {text}")))
+        .into_iter()
+        .collect();
+    let height = room.height - below - head.len();
+    let mut rows = [head, table(state, Room { height, ..room })].concat();
     let tail = past(state, room, below);
     rows.resize_with(room.height - tail.len().min(room.height), Row::default);
     rows.extend(tail);
@@ -51,9 +52,14 @@ fn value(state: &State, counter: usize) -> Option<f64> {
     Some(rates.map_or(0.0, |r| r.counters[counter]))
 }
 
-fn items() -> Vec<Item> {
+/// By group, or without groups if they are sorted.
+fn items(state: &State) -> Vec<Item> {
+    let listed = state.listed();
+    if state.list.sorted {
+        return listed.into_iter().map(Item::Counter).collect();
+    }
     let mut items = Vec::new();
-    let numbered: Vec<(usize, &str)> = ROWS.iter().map(|r| r.group).enumerate().collect();
+    let numbered: Vec<(usize, &str)> = listed.into_iter().map(|c| (c, ROWS[c].group)).collect();
     for group in numbered.chunk_by(|a, b| a.1 == b.1) {
         if !items.is_empty() {
             items.push(Item::Gap);
@@ -65,9 +71,12 @@ fn items() -> Vec<Item> {
 }
 
 fn table(state: &State, room: Room) -> Vec<Row> {
-    let (items, height) = (items(), room.height.max(1));
+    let (items, height) = (items(state), room.height.max(1));
+    if items.is_empty() {
+        return paragraph(room, Role::Faint, &nothing(state));
+    }
     let columns = ((room.width.saturating_sub(1) + GAP) / (COLUMN + GAP)).max(1);
-    let is_chosen = |item: &Item| matches!(item, Item::Counter(i) if *i == state.chosen.counter);
+    let is_chosen = |item: &Item| matches!(item, Item::Counter(i) if *i == state.counter());
     let chosen = items.iter().position(is_chosen).unwrap_or(0);
     // Scroll by whole columns, so that nothing moves while the chosen counter stays visible.
     let column = chosen / height;
@@ -79,6 +88,29 @@ fn table(state: &State, room: Room) -> Vec<Row> {
         put(row, item, is_chosen(item), state, room);
     }
     rows
+}
+
+fn nothing(state: &State) -> String {
+    match state.list.filter.as_str() {
+        "" => "nothing was counted yet; z shows all counters".to_string(),
+        filter => {
+            format!("no counter with '{filter}' in its name has counted; z shows all counters")
+        }
+    }
+}
+
+/// What is listed, if that is not the usual.
+fn which(state: &State) -> Option<String> {
+    let list = &state.list;
+    let cursor = if list.typing { "_" } else { "" };
+    match (list.typing || !list.filter.is_empty(), list.sorted) {
+        (true, _) => Some(format!(
+            "filter: {}{cursor}  (Enter keeps it, Esc clears it)",
+            list.filter
+        )),
+        (false, true) => Some("the highest rate first".to_string()),
+        (false, false) => None,
+    }
 }
 
 fn put(row: &mut Row, item: &Item, chosen: bool, state: &State, room: Room) {
@@ -95,6 +127,7 @@ fn put(row: &mut Row, item: &Item, chosen: bool, state: &State, room: Room) {
                 false if value.unwrap_or(0.0) == 0.0 => Role::Faint,
                 false => Role::Plain,
             };
+            row.mark(Target::Counter(*index));
             let text = value.map_or("-".to_string(), rate);
             let text = format!("{:<NAME$} {text:>7}", ROWS[*index].name);
             row.push(room.theme, role, text);
@@ -105,7 +138,7 @@ fn put(row: &mut Row, item: &Item, chosen: bool, state: &State, room: Room) {
 /// What the chosen counter means, and its last values.
 fn past(state: &State, room: Room, lines: usize) -> Vec<Row> {
     let theme = room.theme;
-    let chosen = state.chosen.counter.min(ROWS.len() - 1);
+    let chosen = state.counter();
     let arm = state.chosen.arm.as_deref();
     let of = arm.map_or("all arms".to_string(), |arm| format!("arm {arm}"));
     let wide = room.width.saturating_sub(12);

@@ -2,6 +2,7 @@
 //! A line that is built piece by piece and knows its width, and short formats of numbers.
 
 use super::theme::{Role, Theme};
+use crate::clients::monitor::choose::Target;
 use ratatui::text::{Line, Span};
 
 /// A line under construction.
@@ -9,8 +10,8 @@ use ratatui::text::{Line, Span};
 pub struct Row {
     spans: Vec<Span<'static>>,
     width: usize,
-    /// Columns of CPUs that can be chosen.
-    cpus: Vec<(usize, u64)>,
+    /// What can be chosen, from which column on.
+    marks: Vec<(usize, Target)>,
 }
 
 impl Row {
@@ -29,19 +30,24 @@ impl Row {
         }
     }
 
-    /// The piece that is pushed next shows this CPU or stands for it.
-    pub fn mark(&mut self, cpu: u64) {
-        self.cpus.push((self.width, cpu));
+    /// The piece that is pushed next shows this or stands for it.
+    pub fn mark(&mut self, target: Target) {
+        self.marks.push((self.width, target));
     }
 
-    /// The marked CPUs, with their columns.
-    pub fn marks(&self) -> &[(usize, u64)] {
-        &self.cpus
+    /// The whole row shows this.
+    pub fn mark_start(&mut self, target: Target) {
+        self.marks.insert(0, (0, target));
+    }
+
+    /// What is marked, with the columns.
+    pub fn marks(&self) -> &[(usize, Target)] {
+        &self.marks
     }
 
     pub fn append(&mut self, other: Row) {
-        let moved = |(column, cpu)| (self.width + column, cpu);
-        self.cpus.extend(other.cpus.into_iter().map(moved));
+        let moved = |(column, target)| (self.width + column, target);
+        self.marks.extend(other.marks.into_iter().map(moved));
         self.width += other.width;
         self.spans.extend(other.spans);
     }

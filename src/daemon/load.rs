@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The BPF half in the kernel, once: open, fill in the machine and the tunables, load, attach,
+//! unload.
+//!
+//! The link is never pinned. When this process ends, for whatever reason, the kernel's own
+//! scheduler takes over.
+
+use crate::bpf::intf::{policy_image, tunables};
+use crate::bpf::skel::{BpfSkel, BpfSkelBuilder};
+use crate::bpf::{ToLog, copy_rows, fill_rodata};
+use crate::daemon::bpf_memory::Loaded;
+use crate::daemon::counters::{self, CpuCounters};
+use crate::daemon::task_maps;
+use crate::machine::Facts;
+use crate::machine::host::Host;
+use crate::policy::config::Config;
+use anyhow::{Context, Result};
+use libbpf_rs::{Link, OpenObject};
+use log::debug;
+use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::slice::{from_mut, from_ref};
+use std::time::Instant;
+
+/// A loaded scheduler, and its link once it is attached.
+pub struct Instance<'obj> {
+    skel: BpfSkel<'obj>,
+    link: Option<Link>,
+}
+
+/// Loads the programs for the machine of `facts`, which need not be this one, and attaches nothing.
+pub fn load_object<'obj>(
+    config: &Config,
+    facts: &Facts,
+    tun: &tunables,
+    policy: &policy_image,
+    hotplug_seq: u64,
+    members: Option<BorrowedFd>,
+    object: &'obj mut MaybeUninit<OpenObject>,
+) -> Result<BpfSkel<'obj>> {
+    let _quiet = ToLog::begin();
+    let builder = BpfSkelBuilder::default();
+    let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
+    let rodata = skel.maps.rodata_data.as_mut();
+    let rodata = rodata.context("the BPF object has no .rodata")?;
+    #[cfg(feature = "faults")]
+    {
+        rodata.fault_old_paths = config.faults.old_paths.into();
+        rodata.fault_spin = config.faults.spin.into();
+    }
+    let host = Host::new(Path::new("/sys"));
+    let keeps_task_storage = host.keeps_task_storage() && !config.old_paths();
+    rodata.keeps_task_storage = keeps_task_storage.into();
+    fill_rodata!(rodata, facts, tun);
+    let bss = skel.maps.bss_data.as_mut();
+    let first = &mut bss.context("the BPF object has no .bss")?.policy.slot[0];
+    copy_rows(from_mut(first), from_ref(policy))?;
+    counters::make_room(&mut skel.maps.bss_stats, facts)?;
+    task_maps::make_room(&mut skel.maps, &host, keeps_task_storage, members)?;
+    // Attached only while rules about names exist.
+    skel.progs.roost_rename.set_autoattach(false);
+    // Run when a process is put on an arm.
+    skel.progs.roost_assign.set_autoattach(false);
+    let ops = skel.struct_ops.roost_ops_mut();
+    // The macro above sets it too, but only after the machine was read.
+    ops.hotplug_seq = hotplug_seq;
+    ops.exit_dump_len = config.exit_dump_len;
+    ops.flags &= known_flags();
+    // New in Linux 6.19; without this the macro below would warn at every start.
+    if !compat::struct_has_field("sched_ext_ops", "cgroup_set_idle").unwrap_or(false) {
+        debug!("this kernel does not report changes of cpu.idle");
+        ops.cgroup_set_idle = std::ptr::null_mut();
+    }
+    // New in Linux 6.17.
+    if tun.limits == 0 {
+        ops.cgroup_set_bandwidth = std::ptr::null_mut();
+        skel.progs.roost_cgroup_set_bandwidth.set_autoload(false);
+    }
+    // The kernel warns about ops.cpu_release() where it is not needed (release.bpf.h).
+    let reenqueues = compat::ksym_exists("scx_bpf_reenqueue_local___v2").unwrap_or(false);
+    if reenqueues && !config.old_paths() {
+        ops.cpu_release = std::ptr::null_mut();
+        skel.progs.roost_switch.set_autoload(true);
+    }
+    scx_ops_load!(skel, roost_ops, uei).context(
+        "the kernel rejects the scheduler (-v shows its messages; 'scx_roost doctor' may know the reason)",
+    )
+}
+
+impl<'obj> Instance<'obj> {
+    pub fn load(
+        config: &Config,
+        facts: &Facts,
+        tun: &tunables,
+        policy: &policy_image,
+        hotplug_seq: u64,
+        members: Option<BorrowedFd>,
+        object: &'obj mut MaybeUninit<OpenObject>,
+    ) -> Result<Instance<'obj>> {
+        let begin = Instant::now();
+        let skel = load_object(config, facts, tun, policy, hotplug_seq, members, object)?;
+        debug!(
+            "BPF programs loaded after {} ms",
+            begin.elapsed().as_millis()
+        );
+        Ok(Instance { skel, link: None })
+    }
+
+    pub fn attach(&mut self) -> Result<()> {
+        let begin = Instant::now();
+        let _quiet = ToLog::begin();
+        self.link = Some(scx_ops_attach!(self.skel, roost_ops)?);
+        debug!(
+            "scheduler attached after {} ms",
+            begin.elapsed().as_millis()
+        );
+        Ok(())
+    }
+
+    /// The parts that userspace keeps writing. Must not be used after the scheduler is unloaded.
+    pub fn live(&mut self) -> Result<Loaded> {
+        Loaded::new(&mut self.skel)
+    }
+
+    pub fn members(&self) -> Result<OwnedFd> {
+        Ok(self.skel.maps.arm_members.as_fd().try_clone_to_owned()?)
+    }
+
+    pub fn counters(&self) -> Result<CpuCounters> {
+        CpuCounters::map(&self.skel.maps.bss_stats)
+    }
+
+    /// Detaches, and reports why the scheduler ended. After an error exit the reason is the error.
+    pub fn unload(mut self) -> Result<UserExitInfo> {
+        drop(self.link.take());
+        report(&self.skel).map_err(with_remedy)
+    }
+}
+
+fn report(skel: &BpfSkel) -> Result<UserExitInfo> {
+    uei_report!(skel, uei)
+}
+
+/// scx_root_enable_workfn() reserves bandwidth for each CPU's ext_server, since 7.2. Nothing else
+/// there fails with EBUSY after the scheduler has been created, but a hotplug, which is a restart.
+fn with_remedy(exit: anyhow::Error) -> anyhow::Error {
+    if !exit.to_string().contains("scx_root_enable() failed (-16)") {
+        return exit;
+    }
+    exit.context(
+        "the kernel cannot reserve CPU time for sched_ext: tasks of SCHED_DEADLINE hold it (end \
+         those that 'ps -eLo pid,cls,comm' shows as DLN), or its count of them is off ('sysctl -w \
+         kernel.sched_rt_runtime_us=N', with the N that it has, makes it count again)",
+    )
+}
+
+/// Flags of sched_ext_ops that this kernel knows. It refuses a scheduler with others.
+fn known_flags() -> u64 {
+    let flags = [
+        *compat::SCX_OPS_KEEP_BUILTIN_IDLE,
+        *compat::SCX_OPS_ENQ_LAST,
+        *compat::SCX_OPS_ENQ_EXITING,
+        *compat::SCX_OPS_SWITCH_PARTIAL,
+        *compat::SCX_OPS_ENQ_MIGRATION_DISABLED,
+        *compat::SCX_OPS_ALLOW_QUEUED_WAKEUP,
+        *compat::SCX_OPS_BUILTIN_IDLE_PER_NODE,
+        *compat::SCX_OPS_TID_TO_TASK,
+    ];
+    let known = flags.iter().fold(0, |all, f| all | f);
+    debug!("sched_ext_ops flags of this kernel: {known:#x}");
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_that_deadline_tasks_prevent_is_explained() {
+        let said = |exit: &str| format!("{:#}", with_remedy(anyhow::anyhow!("{exit}")));
+        let refused = "EXIT: runtime error (scx_root_enable() failed (-16)) on CPU 0";
+        assert!(said(refused).contains("SCHED_DEADLINE") && said(refused).ends_with(refused));
+        let other = "EXIT: runtime error (scx_root_enable() failed (-12)) on CPU 0";
+        assert_eq!(said(other), other);
+    }
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! One run: load, attach, look, unload. A loop does this again when a CPU comes online that was
+//! offline at the load, or when the machine has changed otherwise.
+
+use crate::bpf::intf::{policy_image, tunables};
+use crate::daemon::control::Control;
+use crate::daemon::load::Instance;
+use crate::daemon::looks::Looks;
+use crate::daemon::scheduler::Ended;
+use crate::daemon::urgent::Urgent;
+use crate::daemon::watch::{Past, Watch};
+use crate::machine::Machine;
+use crate::machine::cpufreq::{self, CpuFreq};
+use crate::machine::host::Host;
+use crate::machine::picture;
+use crate::policy::config::Config;
+use crate::publish::Scans;
+use crate::util::stop::Stop;
+use crate::wire::stats::host::Event;
+use crate::wire::stats::source::{CounterSource, Running};
+use anyhow::{Result, bail};
+use libbpf_rs::OpenObject;
+use log::info;
+use scx_utils::UserExitInfo;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+/// How long /sys may stay inconsistent after a CPU came or went.
+const SETTLE_TIME: Duration = Duration::from_secs(2);
+const SETTLE_NAP: Duration = Duration::from_millis(20);
+
+type OnAttached = Box<dyn FnMut(u64) + Send>;
+type OnEnded = Box<dyn FnMut(&Ended) + Send>;
+
+/// Whom a run tells that its scheduler was attached, or is no longer loaded.
+#[derive(Default)]
+pub struct Observer {
+    pub attached: Option<OnAttached>,
+    pub ended: Option<OnEnded>,
+    told_attached: bool,
+}
+
+impl Observer {
+    fn tell_attached(&mut self, restarts: u64) {
+        self.told_attached = true;
+        if let Some(call) = &mut self.attached {
+            call(restarts);
+        }
+    }
+
+    /// Does nothing if it was not attached.
+    fn tell_ended(&mut self, restarts: bool, error: Option<&anyhow::Error>) {
+        if let (true, Some(call)) = (std::mem::take(&mut self.told_attached), &mut self.ended) {
+            call(&Ended {
+                restarts,
+                error: error.map(|e| format!("{e:#}")),
+            });
+        }
+    }
+}
+
+enum Exit {
+    Kernel(UserExitInfo),
+    MachineChanged,
+}
+
+pub struct Runner {
+    config: Config,
+    host: Host,
+    source: CounterSource,
+    control: Control,
+    /// The map of tasks that were put on an arm. It outlives a load.
+    members: Option<OwnedFd>,
+    stop: Stop,
+    observer: Observer,
+    start: SystemTime,
+    restarts: u64,
+    past: Past,
+}
+
+impl Runner {
+    pub fn new(
+        config: Config,
+        host: Host,
+        source: CounterSource,
+        control: Control,
+        observer: Observer,
+        stop: Stop,
+    ) -> Runner {
+        Runner {
+            config,
+            host,
+            source,
+            control,
+            members: None,
+            stop,
+            observer,
+            start: SystemTime::now(),
+            restarts: 0,
+            past: Past::default(),
+        }
+    }
+
+    pub fn run(mut self) -> Result<()> {
+        loop {
+            let exit = self.run_once();
+            let again = match &exit {
+                Ok(Exit::Kernel(info)) => !self.stop.stopped() && info.should_restart(),
+                Ok(Exit::MachineChanged) => true,
+                Err(_) => false,
+            };
+            self.observer.tell_ended(again, exit.as_ref().err());
+            match exit? {
+                _ if !again => return Ok(()),
+                Exit::Kernel(_) => {
+                    info!("restarting: a CPU came online that was offline at the load");
+                }
+                Exit::MachineChanged => {
+                    info!("the machine has changed since this scheduler was loaded: restarting");
+                }
+            }
+            self.restarts += 1;
+            self.source.event(Event::MachineChanged);
+        }
+    }
+
+    fn announce(&self, policy: &policy_image, tun: &tunables, machine: &Machine, begin: Instant) {
+        let everybody = self.control.everybody();
+        info!(
+            "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
+            everybody.preset,
+            everybody.features,
+            policy.arm[0].task.slice_ns / 1000,
+            cpufreq::mode_name(tun.cpuperf),
+            picture::summary(machine),
+            begin.elapsed().as_millis()
+        );
+        if self.restarts == 0 {
+            info!(
+                "watch it: scx_roost monitor; change it: scx_roost ctl; stop it: scx_roost stop, or \
+                 Ctrl-C here"
+            );
+        }
+    }
+
+    /// Loads, watches and unloads the scheduler once.
+    fn run_once(&mut self) -> Result<Exit> {
+        let begin = Instant::now();
+        let urgent = Urgent::begin();
+        let (machine, hotplug_seq) = read_machine(&self.host, self.restarts > 0)?;
+        let cpufreq = CpuFreq::read(&self.host);
+        let tun =
+            self.config
+                .tunables(&cpufreq, !self.host.preempt_rt(), self.host.tells_of_limits);
+        let facts = machine.facts()?;
+        let timers = tun.timers != 0;
+        let (host, control, source) = (&self.host, &self.control, &self.source);
+        let past = self.past;
+        let watch = Watch::new(&self.config, host, control, source, &machine, timers, past);
+        let scans = Scans::new(&facts.llcs, &facts.llc_cpus, self.config.freq_period);
+        self.control.set_scans(scans);
+        let policy = self
+            .control
+            .image(machine.cpus.len() as u32, watch.capacities());
+        let mut object = MaybeUninit::<OpenObject>::uninit();
+        let mut scheduler = Instance::load(
+            &self.config,
+            &facts,
+            &tun,
+            &policy,
+            hotplug_seq,
+            self.members.as_ref().map(OwnedFd::as_fd),
+            &mut object,
+        )?;
+        self.members = Some(scheduler.members()?);
+        let told = self.control.attach(Box::new(scheduler.live()?), &policy)?;
+        scheduler.attach()?;
+        drop(urgent);
+        let counters = scheduler.counters()?;
+        let counting = self.source.attach(Box::new(counters), self.describe(&tun));
+        self.announce(&policy, &tun, &machine, begin);
+        let looks = Looks::start(watch, control, source, self.config.freq_period)?;
+        self.observer.tell_attached(self.restarts);
+        let over = looks.wait(&self.stop)?;
+        drop(counting);
+        drop(told);
+        let info = scheduler.unload()?;
+        self.past = over.past;
+        if over.left_behind && info.should_restart() && !self.stop.stopped() {
+            // Reading the machine again would wait for the same file, and nothing could interrupt
+            // that.
+            bail!(
+                "the machine has changed and cannot be read again, because reading a file in /sys or /proc does not return: find that file, then start scx_roost again"
+            );
+        }
+        Ok(if over.machine_changed && !info.should_restart() {
+            Exit::MachineChanged
+        } else {
+            Exit::Kernel(info)
+        })
+    }
+
+    fn describe(&self, tun: &tunables) -> Running {
+        let start = self.start.duration_since(UNIX_EPOCH);
+        Running {
+            cpuperf: cpufreq::mode_name(tun.cpuperf).to_string(),
+            start_time_s: start.map_or(0, |since| since.as_secs()),
+            restarts: self.restarts,
+        }
+    }
+}
+
+/// The machine, and the count of hotplug events when it was read. After a restart, or if a CPU came
+/// or went meanwhile, /sys may still be changing: what is inconsistent is read again for up to
+/// `SETTLE_TIME`.
+fn read_machine(host: &Host, restarted: bool) -> Result<(Machine, u64)> {
+    let end = Instant::now() + SETTLE_TIME;
+    loop {
+        let seq = host.hotplug_seq()?;
+        let machine = Machine::read(&host.sys);
+        let moved = host.hotplug_seq()? != seq;
+        let patient = (restarted || moved) && Instant::now() < end;
+        match machine {
+            Ok(machine) if !moved => {
+                check_described(host, &machine)?;
+                return Ok((machine, seq));
+            }
+            Err(e) if !patient => return Err(e),
+            Ok(_) if !patient => {
+                bail!("CPUs keep coming and going: cannot read the machine, try again later")
+            }
+            _ => sleep(SETTLE_NAP),
+        }
+    }
+}
+
+/// A machine described elsewhere (--sysfs) can only be run if it has the same CPUs online.
+fn check_described(host: &Host, machine: &Machine) -> Result<()> {
+    if host.own_machine() || !host.own_kernel() {
+        return Ok(());
+    }
+    let real = Machine::read(Path::new("/sys"))?;
+    if real.online() != machine.online() || real.nr_cpu_ids > machine.nr_cpu_ids {
+        bail!(
+            "--sysfs {} describes a machine with other CPUs: to run, the same CPUs must be online as here",
+            host.sys.display()
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::fs;
+    use tempfile::TempDir;
+
+    fn described(online: &str) -> (TempDir, Host) {
+        let dir = tempfile::tempdir().unwrap();
+        let cpu = dir.path().join("devices/system/cpu");
+        fs::create_dir_all(&cpu).unwrap();
+        fs::create_dir_all(dir.path().join("kernel/sched_ext")).unwrap();
+        fs::write(cpu.join("possible"), "0-3\n").unwrap();
+        fs::write(cpu.join("online"), online).unwrap();
+        fs::write(dir.path().join("kernel/sched_ext/hotplug_seq"), "7\n").unwrap();
+        let host = Host::in_folder(dir.path());
+        (dir, host)
+    }
+
+    #[test]
+    fn the_machine_comes_with_its_hotplug_count() {
+        let (_dir, host) = described("0-3\n");
+        let (machine, seq) = read_machine(&host, false).unwrap();
+        assert_eq!((machine.cpus.len(), seq), (4, 7));
+    }
+
+    #[test]
+    fn at_the_first_start_garbage_is_an_error_at_once() {
+        let (_dir, host) = described("garbage\n");
+        let begin = Instant::now();
+        assert!(read_machine(&host, false).is_err());
+        assert!(begin.elapsed() < SETTLE_TIME / 2);
+    }
+
+    #[test]
+    fn after_a_restart_the_machine_may_take_a_moment() {
+        let (dir, host) = described("garbage\n");
+        let settle = std::thread::spawn(move || {
+            sleep(Duration::from_millis(150));
+            fs::write(dir.path().join("devices/system/cpu/online"), "0-2\n").unwrap();
+            dir
+        });
+        let (machine, _) = read_machine(&host, true).unwrap();
+        assert_eq!(machine.online(), [0, 1, 2]);
+        settle.join().unwrap();
+    }
+}
