@@ -128,6 +128,12 @@ impl Caches {
         }
     }
 
+    /// Tasks touch a MB of their data in `ns` of work.
+    pub fn set_pace(&mut self, ns: u64) {
+        // At least a ns: it divides.
+        self.pace = ns.max(1);
+    }
+
     /// The task that runs on the CPU from now on uses `set` bytes again and again. 0: nothing runs.
     /// True: other threads of the core may become slower or faster by that.
     pub fn uses(&mut self, cpu: usize, set: u64) -> bool {

@@ -8,13 +8,15 @@ mod faults;
 mod forks;
 mod hotplug;
 mod pace;
+mod switch;
 
 use super::Rng;
 use super::caches::Caches;
 use super::clock::Clock;
-use super::cost::{Costs, Move};
+use super::cost::Costs;
 use super::cstates::Cstates;
 use super::daemon::Daemon;
+use super::lines::GroupLoad;
 use super::machines::Hardware;
 use super::measure::Measured;
 use super::sched::{Order, Scheduler, Wake};
@@ -48,7 +50,8 @@ struct Cpu {
     /// The CPU's time is accounted for up to this, ns.
     settled: u64,
     rate: u64,
-    idle_since: u64,
+    /// Its timers: when they are due, and whose sleep they end.
+    timers: Vec<(u64, TaskId)>,
 }
 
 /// The `anew` of `Engine::run`. Its argument: the CPUs that are away.
@@ -67,6 +70,7 @@ pub struct Engine<S, W = ()> {
     cores: Cores,
     caches: Caches,
     cstates: Cstates,
+    group_load: GroupLoad,
     daemon: Daemon,
     cpus: Vec<Cpu>,
     orders: Vec<Order>,
@@ -100,16 +104,19 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             facts,
             costs,
             cores,
-            caches,
+            mut caches,
             cstates,
         } = hardware;
+        if let Some(ns) = wait.load.touch {
+            caches.set_pace(ns);
+        }
         let cpus = facts.cpus.len();
         let slots = cpus * ON_CPU + tasks * ON_TASK + 6;
         let cpu = || Cpu {
             running: None,
             settled: 0,
             rate: FULL,
-            idle_since: 0,
+            timers: Vec::new(),
         };
         Engine {
             clock: Clock::new(slots),
@@ -123,6 +130,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             cores,
             caches,
             cstates,
+            group_load: GroupLoad::default(),
             daemon,
             chance: Rng::stream(wait.seed, 1),
             wait,
@@ -262,7 +270,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             let (task, what) = ((slot - per_cpu) / ON_TASK, (slot - per_cpu) % ON_TASK);
             match what {
                 0 => self.arrives(task),
-                _ => self.place(task, self.tasks[task].wake, None),
+                _ => self.sleep_ends(task),
             }
         } else {
             let (cpu, on) = (slot / ON_CPU, slot % ON_CPU);
@@ -346,6 +354,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.tasks[task].wake = Wake::timer(cpu);
             let at = until.max(self.clock.now());
             self.clock.set(self.sleep(task), at);
+            self.cpus[cpu].timers.push((at, task));
         } else {
             self.tasks[task].stuck = true;
             self.stuck += 1;
@@ -354,6 +363,25 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.stops(cpu, task, Stop::Sleeps);
         self.sched.sleeps(cpu, task, &mut self.orders);
         self.leaves(cpu);
+    }
+
+    /// The task's timer is due. Where its CPU is idle, it has to wake up before it can do anything.
+    fn sleep_ends(&mut self, task: TaskId) {
+        let wake = self.tasks[task].wake;
+        let cpu = wake.cpu;
+        let timers = &mut self.cpus[cpu].timers;
+        let own = timers.iter().position(|&(_, of)| of == task);
+        if own.is_some() && self.cpus[cpu].running.is_none() {
+            let wakes = self.wakes(cpu);
+            if wakes > 0 {
+                self.clock.set(self.sleep(task), self.clock.now() + wakes);
+                return;
+            }
+        }
+        if let Some(at) = own {
+            self.cpus[cpu].timers.swap_remove(at);
+        }
+        self.place(task, wake, None);
     }
 
     /// A task that spins continues at once when its wait is over.
@@ -412,7 +440,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             wake,
             waker,
         });
-        let mut arrives = self.costs.enqueue;
+        let mut arrives = self.costs.enqueue + self.changes_load(task, wake.cpu, cpu);
         if let Some(waker) = waker {
             arrives += self.costs.transfer(self.costs.wake_lines, wake.cpu, cpu);
             // The waker does this work, and goes on when the task is on its run queue.
@@ -422,12 +450,30 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.obey(wake.cpu);
     }
 
+    /// The woken task comes to another CPU, so that its old and its new CPU change the load of its
+    /// group. Returns the ns for which `by`, which wakes it, waits for that.
+    fn changes_load(&mut self, task: TaskId, by: usize, to: usize) -> u64 {
+        let Some(from) = self.tasks[task].cpu.filter(|&from| from != to) else {
+            return 0;
+        };
+        // The kernel's threads are in no group.
+        if !self.sched.writes_group_load() || self.wait.kernel(self.tasks[task].group) {
+            return 0;
+        }
+        let now = self.clock.now();
+        let comes = self.group_load.write(by, now, &self.costs);
+        let goes = self.group_load.write(from, now, &self.costs);
+        self.pay(from, goes - comes);
+        comes
+    }
+
     fn arrives(&mut self, task: TaskId) {
         self.tasks[task].state = State::Runnable;
         let wake = self.tasks[task].wake;
         self.see(What::Arrives { task });
         self.sched.arrive(wake, task, &mut self.orders);
         self.obey(wake.cpu);
+        self.rests(wake.cpu);
     }
 
     fn tick(&mut self, cpu: usize) {
@@ -458,127 +504,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.obey(cpu);
     }
 
-    fn pick(&mut self, cpu: usize) {
-        self.settle(cpu);
-        let before = self.cpus[cpu].running;
-        let next = self.sched.pick(cpu, &mut self.orders);
-        if next != before {
-            self.switch(cpu, before, next);
-        } else if let Some(task) = next
-            && self.tasks[task].state == State::Runnable
-        {
-            self.time(cpu);
-        }
-        self.obey(cpu);
-    }
-
-    /// The CPU runs `next` from now on, no longer `before`.
-    fn switch(&mut self, cpu: usize, before: Option<TaskId>, next: Option<TaskId>) {
-        if before.is_none() {
-            self.wake_core(cpu);
-        }
-        self.cpus[cpu].running = next;
-        for (task, on_cpu) in [(before, false), (next, true)] {
-            if let Some(task) = task {
-                self.tasks[task].on_cpu = on_cpu;
-            }
-        }
-        let preempted = before.filter(|&task| self.tasks[task].state == State::Runnable);
-        if let Some(before) = preempted {
-            self.stops(cpu, before, Stop::GivesWay);
-        }
-        let others_change = match next {
-            Some(task) => self.put_on_cpu(task, cpu, preempted.is_some()),
-            None => self.fall_idle(cpu),
-        };
-        if before.is_some() != next.is_some() {
-            self.see(match next {
-                Some(_) => What::Busy { cpu },
-                None => What::Idle { cpu },
-            });
-            self.turns(cpu, next.is_some());
-        } else if others_change {
-            self.time_siblings(cpu);
-        }
-        if before.is_none() {
-            self.start_tick(cpu);
-        }
-        self.time(cpu);
-    }
-
-    /// Caches lose their contents if the core slept deeply and no other thread of it ran.
-    fn wake_core(&mut self, cpu: usize) {
-        let idle = self.clock.now() - self.cpus[cpu].idle_since;
-        let emptied = self.cstates.ends(cpu, idle);
-        if emptied && !self.cores.busy(cpu) {
-            self.caches.emptied(cpu);
-        }
-    }
-
-    /// The task begins to run: its wait ends, and it pays for the switch and for cold caches. True:
-    /// other threads of the core may become slower or faster by that.
-    fn put_on_cpu(&mut self, task: TaskId, cpu: usize, preempts: bool) -> bool {
-        let now = self.clock.now();
-        let woken_at = &mut self.tasks[task].woken_at;
-        self.measured.runs(now - *woken_at, woken_at);
-        let from = self.tasks[task].cpu.replace(cpu);
-        self.see(What::Runs { task, cpu, from });
-        let from = from.map(|from| (from, self.costs.how_far(from, cpu)));
-        let set = self.wait.set_of(self.tasks[task].group);
-        let others_change = self.caches.uses(cpu, set);
-        let first_touch = match from {
-            Some((from, moved)) => {
-                self.caches.leaves(task, from, moved);
-                if matches!(moved, Move::OtherLlc | Move::OtherNode) {
-                    self.tasks[task].far = moved;
-                }
-                0
-            }
-            None => {
-                self.caches.fills(task, cpu, set);
-                self.first_touch(task)
-            }
-        };
-        let migrates = from.is_some_and(|(from, _)| from != cpu);
-        self.measured
-            .switches(from.map(|(_, moved)| moved), migrates);
-        let switch = if preempts {
-            self.costs.preempt
-        } else {
-            self.costs.switch
-        };
-        self.tasks[task].left += (switch + first_touch) * FULL;
-        self.touch(cpu, task);
-        others_change
-    }
-
-    /// The work that the task is about to do takes longer where caches do not hold its data.
-    fn touch(&mut self, cpu: usize, task: TaskId) {
-        let of = &self.tasks[task];
-        if of.spins || of.until.is_some() {
-            return;
-        }
-        let set = self.wait.set_of(of.group);
-        let more = self.caches.touches(task, cpu, set, of.left / FULL, of.far);
-        self.tasks[task].left += more * FULL;
-    }
-
-    fn fall_idle(&mut self, cpu: usize) -> bool {
-        self.cpus[cpu].idle_since = self.clock.now();
-        self.cstates.begins(cpu);
-        self.clock.clear(self.slot(cpu, On::Tick));
-        self.caches.uses(cpu, 0)
-    }
-
-    /// Ticks of different CPUs are staggered.
-    fn start_tick(&mut self, cpu: usize) {
-        let now = self.clock.now();
-        let period = self.costs.tick_period;
-        let shift = cpu as u64 * period / self.cpus.len() as u64;
-        let at = (now + period - shift) / period * period + shift;
-        self.clock.set(self.slot(cpu, On::Tick), at.max(now + 1));
-    }
-
     /// Carries out the scheduler's orders on behalf of CPU `here`.
     fn obey(&mut self, here: usize) {
         let now = self.clock.now();
@@ -586,11 +511,16 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         for order in orders.drain(..) {
             match order {
                 Order::Reschedule(cpu) => {
-                    let hears = if cpu == here { 0 } else { self.costs.ipi };
-                    let wakes = match self.cpus[cpu].running {
-                        None if cpu != here => {
-                            self.cstates.exit(cpu, now - self.cpus[cpu].idle_since)
+                    let hears = match cpu == here {
+                        true => 0,
+                        // Its idle loop waits for a write to a line.
+                        false if self.cstates.listens(cpu, now) => {
+                            self.costs.transfer(1, here, cpu)
                         }
+                        false => self.costs.ipi,
+                    };
+                    let wakes = match self.cpus[cpu].running {
+                        None if cpu != here => self.wakes(cpu),
                         _ => 0,
                     };
                     let slot = self.slot(cpu, On::Pick);
@@ -599,6 +529,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                         self.clock.set(slot, at);
                     }
                 }
+                Order::Looks { cpu, ns } => match self.cpus[cpu].running {
+                    Some(_) => self.pay(cpu, ns),
+                    None => self.cstates.stays_up(cpu, now + ns),
+                },
                 Order::Speed { cpu, speed } => {
                     let part = u64::from(speed) * FULL / u64::from(CAPACITY_SCALE);
                     self.cores.ask(cpu, part);

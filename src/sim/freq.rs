@@ -50,6 +50,8 @@ struct Domain {
     cores: Vec<usize>,
     busy_cores: usize,
     idle_since: u64,
+    /// The time of its last step, ns.
+    stepped: u64,
 }
 
 pub struct Freqs {
@@ -185,7 +187,13 @@ impl Freqs {
         let highest = self.highest[of.node];
         let next = match self.governor {
             Governor::Performance => highest,
-            // Utilisation has decayed while the core was idle.
+            // A step that is due is taken at once: it is the scheduler's call about the task which
+            // wakes up, or about the kworker, that leads to it (kernel: cpufreq_update_util(),
+            // sugov_should_update_freq()). Else utilisation has decayed while the core was idle.
+            Governor::Schedutil if now >= domain.stepped + self.step => {
+                self.domains[of.domain].stepped = now;
+                self.towards(of.domain)
+            }
             Governor::Schedutil => domain.now.min(self.wanted(core)),
             // An idle CPU makes no new requests.
             Governor::Pstate => domain.now.min(highest),
@@ -244,22 +252,26 @@ impl Freqs {
     }
 
     /// All busy domains take a step towards their targets.
-    pub fn follow(&mut self) {
+    pub fn follow(&mut self, now: u64) {
         for (highest, busy) in self.highest.iter_mut().zip(&self.busy_cores) {
             *highest = self.boost[*busy];
         }
+        for at in 0..self.domains.len() {
+            if self.domains[at].busy_cores > 0 {
+                self.domains[at].now = self.towards(at);
+                self.domains[at].stepped = now;
+            }
+        }
+    }
+
+    /// The frequency of the busy domain after a step towards its target.
+    fn towards(&self, domain: usize) -> u64 {
         let change = match self.governor {
             Governor::Performance | Governor::Pstate => FULL,
             Governor::Schedutil | Governor::Hardware => self.change,
         };
-        for at in 0..self.domains.len() {
-            let domain = &self.domains[at];
-            if domain.busy_cores == 0 {
-                continue;
-            }
-            let wanted = self.wanted(domain.cores[0]);
-            let next = wanted.clamp(domain.now.saturating_sub(change), domain.now + change);
-            self.domains[at].now = next;
-        }
+        let domain = &self.domains[domain];
+        let wanted = self.wanted(domain.cores[0]);
+        wanted.clamp(domain.now.saturating_sub(change), domain.now + change)
     }
 }

@@ -14,19 +14,24 @@ pub fn add(load: &mut Load, params: &Params, machine: &Machine) {
     let rate = params.per_second("noise_rate");
     let each = Step::Sleep(Expr::number((1e9 / rate) as i64), Vary::Exponential);
     let noise = [each, Step::Run(Expr::number(ns("noise_run")), Vary::No)];
-    let until = Step::Until(Expr::number(ns("kworker_period")));
-    let kworker = [until, Step::Run(Expr::number(ns("kworker_run")), Vary::No)];
+    let period = ns("kworker_period");
     for cpu in &machine.cpus {
         if rate > 0.0 {
             load.groups.push(group("noise", cpu.id, &noise));
         }
-        if ns("kworker_period") > 0 {
+        if period > 0 {
+            // The CPU's tick queues it, and ticks of different CPUs are staggered.
+            let shift = period as u64 * u64::from(cpu.id) / u64::from(machine.nr_cpu_ids);
+            let kworker = [
+                Step::Until(Expr::number(period), shift),
+                Step::Run(Expr::number(ns("kworker_run")), Vary::No),
+            ];
             load.groups.push(group("kworker", cpu.id, &kworker));
         }
     }
 }
 
-fn group(name: &str, cpu: u16, steps: &[Step; 2]) -> Group {
+fn group(name: &str, cpu: u16, steps: &[Step]) -> Group {
     let again = [Step::Jump(0)];
     Group {
         name: format!("{name}/{cpu}"),

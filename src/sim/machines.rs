@@ -210,7 +210,7 @@ impl Model {
             costs: Costs::new(&self.params, &facts),
             cores: Cores::new(&self.params, &facts, &self.domains()),
             caches: Caches::new(&self.params, &self.machine),
-            cstates: Cstates::new(&self.params, facts.cpus.len()),
+            cstates: Cstates::new(&self.params, &facts),
             facts,
         })
     }

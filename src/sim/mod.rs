@@ -79,6 +79,7 @@ use crate::machine::Facts;
 use crate::native::{Kernel, World};
 use crate::policy::arms::Settings;
 use crate::policy::config::Config;
+use crate::policy::features::bits;
 use anyhow::{Result, ensure};
 use check::Check;
 use cosmos::Cosmos;
@@ -142,7 +143,14 @@ impl Scenario<'_> {
 
     fn fair<W: Watch>(&self, rules: Rules, settings: &Settings, watch: W) -> Result<(Measured, W)> {
         let ends = fair::Ends::of(settings.features);
-        let sched = |kernel, tasks| Fair::new(kernel, tasks, rules, ends, &self.model.params);
+        let sched = |kernel, tasks| {
+            let fair = Fair::new(kernel, tasks, rules, ends, &self.model.params);
+            // Kernels with SIS_PROP are older.
+            match settings.features.has(bits::avg_idle_scan) {
+                true => fair.before_5_16(),
+                false => fair,
+            }
+        };
         self.under(settings, watch, sched)
     }
 

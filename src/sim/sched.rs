@@ -80,6 +80,8 @@ pub enum Order {
         cpu: usize,
         ns: u64,
     },
+    /// The CPU has looked for work on other CPUs for so long.
+    Looks { cpu: usize, ns: u64 },
     /// Ask for a frequency of the CPU, as a part of the highest in units of CAPACITY_SCALE.
     Speed { cpu: usize, speed: u32 },
 }
@@ -113,6 +115,11 @@ pub trait Scheduler {
     /// it may no longer use, it goes to wait on one that it may. True: it ran and was stopped, so
     /// the CPU picks next. Not called between placement and arrival.
     fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool;
+    /// True if a task that wakes up on another CPU makes CPUs write one line that all of them share
+    /// (kernel before 6.7: update_tg_load_avg()).
+    fn writes_group_load(&self) -> bool {
+        false
+    }
     /// Chooses a CPU for a task that wakes or is new.
     fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize;
     /// The task is on the run queue of its CPU.

@@ -198,7 +198,7 @@ impl Cores {
             self.count(core, now);
             self.freqs.account(core, now);
         }
-        self.freqs.follow();
+        self.freqs.follow(now);
         busy.iter().any(|&core| self.freqs.behind(core, true))
     }
 

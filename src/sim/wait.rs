@@ -291,7 +291,9 @@ impl Wait {
             Step::Run(ref ns, vary) => return Some(self.work(ns, vary, task)),
             Step::Runtime(ns) => return Wait::runs_until(ns, task, now),
             Step::Sleep(ref ns, vary) => return Some(self.sleep(ns, vary, task, now)),
-            Step::Until(ref period) => return Some(Wait::sleep_until(period, task, now)),
+            Step::Until(ref period, shift) => {
+                return Some(Wait::sleep_until(period, shift, task, now));
+            }
             Step::Timer {
                 at,
                 first,
@@ -345,10 +347,10 @@ impl Wait {
         Came::Sleeps(Some(now + ns))
     }
 
-    /// Sleeps until the next multiple of `period`.
-    fn sleep_until(period: &Expr, task: &Task, now: u64) -> Came {
+    /// Sleeps until `shift` ns, less than a period, after the next multiple of `period`.
+    fn sleep_until(period: &Expr, shift: u64, task: &Task, now: u64) -> Came {
         let period = period.value(&task.known).max(1) as u64;
-        Came::Sleeps(Some((now / period + 1) * period))
+        Came::Sleeps(Some((now + period - shift) / period * period + shift))
     }
 
     fn send(

@@ -129,7 +129,7 @@ fn an_idle_cpu_takes_a_waiting_task() {
     }
 }
 
-/// A task sleeps on CPU 0, where a hog starts meanwhile. 200 us after it woke, a CPU goes idle and
+/// A task sleeps on CPU 0, where a hog starts meanwhile. 100 us after it woke, a CPU goes idle and
 /// looks for work. A task that ran on its CPU within 0.5 ms is left there (kernel: task_hot()) and
 /// fetched at a tick. One that slept longer is taken at once.
 #[test]
@@ -141,27 +141,28 @@ fn a_hot_task_is_left_to_the_next_tick() {
              task hog, cpus 0, nice -15:\n    sleep 50050us\n    run 1s\n\
              task late, cpus 0, {near}:\n    run 50ms\n    stamp\n    sleep {sleep}us\n    run 10us\n    latency woken\n    sleep 1s\n\
              task there, cpus {near}:\n    sleep 49ms\n    run {}us\n    sleep 1s\n",
-            1250 + sleep
+            1150 + sleep
         );
         let m = run(&text, &[], "eevdf", 1);
         let took = m.latency[0].quantile(500).unwrap() as f64;
-        let soonest = f64::from(sleep + 200) * 1e3;
+        let soonest = f64::from(sleep + 100) * 1e3;
         assert_eq!(took < soonest + 150e3, soon, "slept {sleep} us: {took} ns");
     }
 }
 
-/// Two tasks take turns of 100 us on CPU 0, so that the waiting one is always hot. CPU 8 is free
-/// from 20 ms on. The third tick after that moves one there (kernel: can_migrate_task(),
-/// nr_balance_failed). One CPU is busy until then, two afterwards.
+/// Two tasks take turns of 100 us on CPU 0, so that the waiting one is always hot. CPU 2 is free
+/// from 20 ms on. In an LLC of 8 CPUs its looks are 8 ms apart, at ticks. The third one moves a
+/// task there (kernel: can_migrate_task(), nr_balance_failed). One CPU is busy until then, two
+/// afterwards.
 #[test]
 fn an_always_hot_task_is_pulled_after_two_failures() {
     let text = "duration 100ms\n\
-        task there, cpus 8, nice -20:\n    run 20ms\n    sleep 1s\n\
-        task turn x 2, cpus 0, 8:\n    forever\n        run 100us\n        yield\n";
+        task there, cpus 2, nice -20:\n    run 20ms\n    sleep 1s\n\
+        task turn x 2, cpus 0, 2:\n    forever\n        run 100us\n        yield\n";
     let busy = run(text, &[], "eevdf", 1).busy_ns as f64;
     let alone = 20e6 + 100e6 + 80e6 - busy;
     assert!(
-        (2.0 * TICK..3.0 * TICK + 1e6).contains(&alone),
+        (4.0 * TICK..5.0 * TICK + 1e6).contains(&alone),
         "{alone} ns"
     );
 }
@@ -226,11 +227,12 @@ fn the_same_seed_is_the_same_run() {
 /// threads of a core do not share a cache: so workers touch their data slowly here.
 #[test]
 fn algorithm3_agrees_with_the_model_of_the_kernel() {
-    let theirs = [("newidle_hot", 0.0), ("smt_speed", 0.55), ("touch", 500.0)];
+    let theirs = [("migration_cost", 0.0), ("smt_speed", 0.55)];
+    let slowly = workload("algorithm3").replace("touch 40us", "touch 500us");
     for (workers, eevdf, pinned) in [(32, 0.805, 1.016), (20, 0.789, 0.999)] {
         let of = |policy: &str| {
             let settings = [("workers".to_string(), workers)].into();
-            let load = Load::parse(workload("algorithm3"), &settings).unwrap();
+            let load = Load::parse(&slowly, &settings).unwrap();
             let runs =
                 (1..=5).map(|seed| scenario_with(load.clone(), policy, seed, &theirs).unwrap());
             runs.map(|m| m.result()).sum::<f64>()

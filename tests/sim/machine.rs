@@ -32,7 +32,7 @@ fn a_machine_has_what_its_row_says_and_else_what_any_has() {
     let smt = |machine| Params::of(machine).part("smt_speed");
     assert_eq!(
         (smt("tr-3970x"), smt("ryzen-3400g"), smt("*")),
-        (0.5, 0.6, 0.6)
+        (0.6, 0.6, 0.6)
     );
     // 133 us for the machine in each of its modes; the kworker in one mode only.
     for mode in ["active", "passive", "powersave"] {
@@ -46,14 +46,14 @@ fn a_machine_has_what_its_row_says_and_else_what_any_has() {
 #[test]
 fn parameters_are_set_within_their_range() {
     let mut params = Params::of("tr-3970x");
-    params.change("smt_speed=0.6").unwrap();
+    params.change("smt_speed=0.55").unwrap();
     params.set("tick_period", 1.0).unwrap();
     assert_eq!(
         (params.part("smt_speed"), params.ns("tick_period")),
-        (0.6, 1_000_000)
+        (0.55, 1_000_000)
     );
     let one = params.get("smt_speed").unwrap();
-    assert_eq!((one.default, one.low, one.high), (0.5, 0.5, 0.7));
+    assert_eq!((one.default, one.low, one.high), (0.6, 0.5, 0.7));
     for (text, told) in [
         ("smt_speed", "--param smt_speed: NAME=VALUE was expected"),
         (
@@ -194,8 +194,8 @@ fn ping_pong(cpu: usize) -> String {
     )
 }
 
-/// Each of two messages needs two times 10 lines (for the sender and for the receiver), and 6 lines
-/// for a wakeup.
+/// Each of two messages needs two times 10 lines (for the sender and for the receiver), 6 lines for
+/// a wakeup, and the one that the idle CPU waits for.
 #[test]
 fn lines_cost_by_how_far_they_come() {
     for (name, pairs) in [
@@ -207,7 +207,7 @@ fn lines_cost_by_how_far_they_come() {
         let near = each(&model, &ping_pong(first));
         for &(cpu, far) in &pairs[1..] {
             let more = each(&model, &ping_pong(cpu)) - near;
-            within(more, 2.0 * 26.0 * (far - line), 20.0);
+            within(more, 2.0 * 27.0 * (far - line), 20.0);
         }
     }
 }
@@ -279,21 +279,24 @@ fn a_short_run_loads_only_what_it_touches() {
 }
 
 /// Two hogs of 400 kB on a core with an L2 of 512 kB: each has 256 kB, and loads 144 of 400 kB at
-/// 30 us a MB, in the 130 us a MB in which it touches them.
+/// 30 us a MB, in the time in which it touches them: 130 us a MB, or as the workload says.
 #[test]
 fn threads_of_a_core_share_its_cache() {
     let model = model("tr-3970x").unwrap();
-    let turns = |set: &str| {
+    let of = |touch: &str, set: &str| {
         let hog = |cpu: u32, counts: &str| {
             format!(
                 "task hog{cpu}, cpus {cpu}, set {set}:\n    forever\n        run 100us\n{counts}"
             )
         };
-        each(&model, &(hog(0, "        count turns\n") + &hog(32, "")))
+        let hogs = hog(0, "        count turns\n") + &hog(32, "");
+        each(&model, &(touch.to_string() + &hogs))
     };
-    let slower = turns("400kB") / turns("0");
-    within(slower, 1.0 + 144.0 * 30.0 / (400.0 * 130.0), 0.002);
-    within(turns("256kB") / turns("0"), 1.0, 0.001);
+    for (touch, us) in [("", 130.0), ("touch 40us\n", 40.0)] {
+        let slower = of(touch, "400kB") / of(touch, "0");
+        within(slower, 1.0 + 144.0 * 30.0 / (400.0 * us), 0.002);
+    }
+    within(of("", "256kB") / of("", "0"), 1.0, 0.001);
 }
 
 /// 100 tasks of 100 kB in an LLC of 30 MB. Each finds all of its data there, and loads an L2 of 256
@@ -329,24 +332,24 @@ fn no_task_loads_more_than_its_share_of_a_cache() {
     within(cost("4MB"), 0.0, 1e5);
 }
 
-/// After 200 us of idling the L2 is empty, so 400 kB are loaded again. With C2 disabled it stays
-/// full.
+/// After 900 us of idling the L2 is empty, so 400 kB are loaded again. With C2 disabled it stays
+/// full. The time in which CPUs run is compared, since exits from idle states depend on when ticks
+/// are due. A few ns are the first touch of the pages, and ticks.
 #[test]
 fn a_deep_idle_state_empties_the_l2() {
-    let text = |set: &str, sleep: &str| {
-        format!(
-            "task a, cpus 0, set {set}:\n    forever\n        sleep {sleep}\n        run 100us\n        count turns\n"
-        )
+    let turn = |model: &Model, set: &str, sleep: &str| {
+        let text = format!(
+            "task a, cpus 0, set {set}:\n    repeat 10000\n        sleep {sleep}\n        run 100us\n"
+        );
+        run_on(model, &text).busy_ns as f64 / 10_000.0
     };
+    let cost = |model: &Model, sleep: &str| turn(model, "400kB", sleep) - turn(model, "0", sleep);
     let model = model("tr-3970x").unwrap();
-    let cost = |sleep: &str| each(&model, &text("400kB", sleep)) - each(&model, &text("0", sleep));
-    within(cost("50us"), 0.0, 30.0);
-    // One turn more or less in 2 s changes the mean by 50 ns.
-    within(cost("200us"), 400.0 * 30.0, 120.0);
+    within(cost(&model, "50us"), 0.0, 30.0);
+    within(cost(&model, "900us"), 400.0 * 30.0, 30.0);
     let mut shallow = model.clone();
     shallow.params.set("idle_deep", 0.0).unwrap();
-    let cost = each(&shallow, &text("400kB", "200us")) - each(&shallow, &text("0", "200us"));
-    within(cost, 0.0, 60.0);
+    within(cost(&shallow, "900us"), 0.0, 30.0);
 }
 
 /// A task of 1 MB moves between CPU 0 and another one, because other tasks keep one of them busy.
@@ -405,17 +408,18 @@ fn noise_comes_as_often_as_it_should() {
     assert!(kernel_time(&quiet(&model), 10).busy_ns < 1_000_000);
 }
 
-/// intel_cpufreq: every 4 ms on each of 160 CPUs, 20 us at full speed and a switch.
+/// intel_cpufreq: every 4 ms on each of 160 CPUs, 20 us at full speed and a switch. Ticks, which
+/// queue them, are 4 ms / 160 = 25 us apart, and each core takes as long to leave C6, so that one
+/// runs at a time. A step of the frequency is due once in 4 ms, so each core takes one as its
+/// kworker begins, to the highest, which sched_ext asks for at first. No tick sees a kworker, since
+/// it begins 133 us after one, so nothing less is asked for.
 #[test]
 fn the_governors_kworkers_run_on_every_cpu() {
     let time = |mode: &str| {
         let model = model(&format!("e7-8870v4/{mode}")).unwrap();
         kernel_time(&quiet(&model), 1).busy_ns as f64
     };
-    // All are due at once. So each runs beside its sibling's, at the highest frequency with all
-    // cores busy. No tick sees them, so no lower frequency is requested.
-    let boost = model("e7-8870v4/passive").unwrap().params.part("boost_all");
-    let all = 250.0 * 160.0 * 20_500.0 / 0.6 / boost;
+    let all = 250.0 * 160.0 * 20_500.0;
     within(time("passive"), all, all / 50.0);
     assert!(time("active") < 1e6);
 }
@@ -472,10 +476,12 @@ fn schedutil_follows_utilisation() {
 
 /// 3 ms of work and 1 ms of sleep. On a slow CPU that is busy most of the time, so schedutil is
 /// asked for small steps. It settles where the CPU is busy for four fifths, one fifth being the
-/// headroom. That is at three quarters of the highest frequency, in turns of 4 and 1 ms.
+/// headroom. That is at three quarters of the highest frequency, in turns of 4 and 1 ms. Without
+/// C6, which would make each sleep 0.13 ms longer.
 #[test]
 fn schedutil_is_asked_for_small_steps() {
-    let model = quiet(&model("e7-8870v4/passive").unwrap());
+    let mut model = quiet(&model("e7-8870v4/passive").unwrap());
+    model.params.set("idle_deep", 0.0).unwrap();
     let text = "warmup 2s\nduration 2s\nmeasure rate turns\n\
         task a, cpus 0:\n    forever\n        run 3ms\n        sleep 1ms\n        count turns\n";
     within(counts("mainline", &model, text).result(), 200.0, 10.0);
@@ -483,10 +489,12 @@ fn schedutil_is_asked_for_small_steps() {
 
 /// A sched_ext scheduler that asks for nothing gets the highest frequency on each CPU. Compared
 /// with the highest governor it loses 0.6 of the first 4 ms, until the first step, which goes all
-/// the way.
+/// the way. Any number of cores may have it, so that it does not matter how many kworkers run as a
+/// step is taken.
 #[test]
 fn a_scheduler_that_asks_for_nothing_has_the_highest_frequency() {
-    let passive = quiet(&model("e7-8870v4/passive").unwrap());
+    let mut passive = quiet(&model("e7-8870v4/passive").unwrap());
+    passive.params.set("boost_all", 1.0).unwrap();
     let mut highest = passive.clone();
     highest.params.set("governor", 0.0).unwrap();
     let time = |model: &Model| counts("cosmos", model, "task a, cpus 0:\n    run 1s\n").result();
@@ -495,15 +503,18 @@ fn a_scheduler_that_asks_for_nothing_has_the_highest_frequency() {
 
 /// A sched_ext scheduler that restarts when a CPU goes offline or comes back also has the highest
 /// frequency. This lasts until it asks itself, at its first tick, for its guess of an unknown task:
-/// 0.625 with the headroom, in steps of 0.5 ms. It restarts every 3 ms, and ticks are 4 ms apart:
-/// of 12 ms it has asked for 2 and for 1. Without restarts it would have 0.625 all the time.
+/// 0.625 with the headroom. It restarts every 3 ms, and ticks are 4 ms apart: of 12 ms it has asked
+/// for 2 and for 1. A step down comes 0.5 ms after the tick, so it is slow for 1.5 and for 0.5 ms;
+/// up it goes at once, since the restart stops the task, and a step is due as the core becomes busy
+/// again. The first 0.5 of 100 ms it has 0.4. Without restarts it would have 0.625 all the time.
 #[test]
 fn a_restarted_scheduler_has_the_highest_frequency() {
     let mut model = quiet(&model("e7-8870v4/active").unwrap());
     model.params.set("governor", 1.0).unwrap();
     let text = "fault hotplug 3ms\ntask a, cpus 0:\n    run 100ms\n";
     let slower = counts("mainline", &model, text).result() / 100e6;
-    within(slower, 12.0 / (12.0 - 3.0 * 0.375), 0.02);
+    let expected = 12.0 / (12.0 - 2.0 * 0.375) + 0.5 * 0.6 / 100.0;
+    assert!((slower - expected).abs() < 0.005, "{slower}");
 }
 
 /// A core is as fast as the busy thread that asks for most.

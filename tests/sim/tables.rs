@@ -203,7 +203,7 @@ fn calibrating_rows_are_marked() {
     let table = short("003");
     let text = table.text();
     let marked = text.lines().filter(|l| l.contains(" (calibrates)"));
-    assert_eq!(marked.count(), 3);
+    assert_eq!(marked.count(), 4);
     // The source pinned its threads itself.
     assert!(table.beside.iter().all(|c| c.pinned.is_some()));
 }

@@ -64,10 +64,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if let Some(task) = self.cpus[cpu].running.take() {
             self.tasks[task].on_cpu = false;
             self.stops(cpu, task, Stop::GivesWay);
-            self.cpus[cpu].idle_since = self.clock.now();
             self.see(What::Idle { cpu });
             self.turns(cpu, false);
         }
+        self.rests(cpu);
     }
 
     /// Starts a new scheduler. Tasks stay on their CPUs; those that `ran` come first.
@@ -90,6 +90,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             // The task's sleep timer has moved to another CPU.
             if !online.contains(&at.wake.cpu) {
                 at.wake.cpu = online[0];
+            }
+        }
+        for cpu in 0..self.cpus.len() {
+            if !online.contains(&cpu) {
+                let timers = std::mem::take(&mut self.cpus[cpu].timers);
+                self.cpus[online[0]].timers.extend(timers);
             }
         }
         let waits = |&t: &TaskId| self.tasks[t].state == State::Runnable && !ran.contains(&t);

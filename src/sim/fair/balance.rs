@@ -7,6 +7,7 @@
 //! published figures; those have no unequal CPUs.
 
 use super::Fair;
+use super::domains::Domains;
 use super::levels::{LLC, Levels, MACHINE};
 use crate::bpf::intf::CAPACITY_SCALE;
 use crate::machine::Facts;
@@ -24,11 +25,10 @@ struct Pace {
     /// ns between looks at other LLCs, for 64 CPUs; else in proportion.
     llc_interval: u64,
     active_after: u64,
+    /// A task is hot for so long after it ran (kernel: sysctl_sched_migration_cost), ns.
     hot: u64,
-    /// How far a CPU that becomes idle looks: a level of `Levels::around`.
-    reach: usize,
-    /// What such a look costs for each CPU, ns.
-    look_cost: u64,
+    /// A CPU that idles for less on average does not look, ns.
+    least_idle: u64,
 }
 
 impl Pace {
@@ -39,12 +39,8 @@ impl Pace {
             core_interval: interval("balance_core_interval"),
             llc_interval: interval("balance_llc_interval"),
             active_after: params.count("balance_active_after"),
-            hot: params.ns("newidle_hot"),
-            reach: match params.count("newidle_far") {
-                0 => LLC,
-                _ => MACHINE,
-            },
-            look_cost: params.ns("newidle_cost"),
+            hot: params.ns("migration_cost"),
+            least_idle: 0,
         }
     }
 }
@@ -52,9 +48,9 @@ impl Pace {
 /// The numbers of CPUs for which the intervals are given.
 const CORE_CPUS: u64 = 8;
 const LLC_CPUS: u64 = 64;
-/// After more failures in a row than this, hot tasks move too (kernel: sd->cache_nice_tries of an
-/// LLC; that of nodes is 2).
-pub(super) const NICE_TRIES: u32 = 1;
+/// After more failures in a row than this, busy CPUs even out with hot tasks too (kernel:
+/// sd->cache_nice_tries of an LLC; that of nodes is 2).
+const NICE_TRIES: u32 = 1;
 /// Busy CPUs look this many times more rarely (kernel: sd->busy_factor).
 const BUSY_FACTOR: u64 = 16;
 
@@ -82,6 +78,7 @@ struct Look {
 
 pub struct Balance {
     pub(super) levels: Rc<Levels>,
+    pub(super) domains: Domains,
     looks: Vec<Look>,
     /// When the first look is due.
     due: u64,
@@ -92,6 +89,10 @@ impl Balance {
     /// A task is hot for this long after it ran, ns.
     pub fn hot(&self) -> u64 {
         self.pace.hot
+    }
+
+    pub fn never_below_hot(&mut self) {
+        self.pace.least_idle = self.pace.hot;
     }
 
     pub fn new(facts: &Facts, params: &Params) -> Balance {
@@ -126,6 +127,7 @@ impl Balance {
         }
         let due = looks.iter().map(|l| l.next).min().unwrap_or(u64::MAX);
         Balance {
+            domains: Domains::new(&levels, params, facts.cpus.len()),
             levels,
             looks,
             due,
@@ -157,40 +159,58 @@ impl Fair {
     /// The CPU has nothing to run: pulls a waiting task, near before far (kernel:
     /// sched_balance_newidle()).
     pub(super) fn pull(&mut self, cpu: usize, orders: &mut Vec<Order>) -> Option<TaskId> {
-        if self.waiting == 0 {
+        let idle = &self.queues[cpu].idle;
+        if self.waiting == 0 || !idle.affords(self.balance.pace.least_idle) {
             return None;
         }
-        let found = (0..=self.reach(cpu)?).find_map(|level| {
-            let around = self.balance.levels.around(cpu)[level].iter();
-            let movable = |&&from: &&usize| self.movable(from, cpu, 0).is_some();
-            let from = around.filter(movable).copied().reduce(|a, b| {
-                let longer = self.cpus.nr_running[b] > self.cpus.nr_running[a];
-                if longer { b } else { a }
-            });
-            from.and_then(|from| Some((from, self.movable(from, cpu, 0)?)))
-        });
+        let (found, ns) = self.looks_around(cpu);
+        if ns > 0 {
+            orders.push(Order::Looks { cpu, ns });
+        }
         let (from, task) = found?;
         self.queues[cpu].idle.forgets();
         self.moves(from, task, cpu, orders);
         Some(task)
     }
 
-    /// How far a look pays: the levels whose looks together take no longer than the CPU idles on
-    /// average.
-    fn reach(&self, cpu: usize) -> Option<usize> {
-        let pace = &self.balance.pace;
-        let mut cost = 0;
-        let pays = |&level: &usize| {
-            let cpus = self.balance.levels.around(cpu)[level].len() as u64;
-            cost += cpus * pace.look_cost;
-            self.queues[cpu].idle.affords(cost)
-        };
-        (0..=pace.reach).take_while(pays).last()
+    /// Looks in one domain after the other, as far as its average idle period pays for the longest
+    /// looks so far. Returns the CPU and the task that it takes, and the ns that the looks took.
+    fn looks_around(&mut self, cpu: usize) -> (Option<(usize, TaskId)>, u64) {
+        let mut ns = 0;
+        for level in 0..=MACHINE {
+            let Some(cost) = self.balance.domains.cost(cpu, level) else {
+                continue;
+            };
+            if !self.queues[cpu].idle.affords(ns + cost) {
+                break;
+            }
+            ns += self.balance.domains.looks(cpu, level, self.now);
+            let hot_too = self.balance.domains.hot_too(cpu, level);
+            let found = self.found_by(cpu, level, hot_too);
+            if found.is_some() || self.found_by(cpu, level, true).is_none() {
+                self.balance.domains.succeeds(cpu, level);
+            }
+            if found.is_some() {
+                return (found, ns);
+            }
+        }
+        (None, ns)
+    }
+
+    /// The longest queue of the domain with a task that may move, and that task.
+    fn found_by(&self, cpu: usize, level: usize, hot_too: bool) -> Option<(usize, TaskId)> {
+        let around = self.balance.levels.around(cpu)[level].iter();
+        let movable = |&&from: &&usize| self.movable(from, cpu, hot_too).is_some();
+        let from = around.filter(movable).copied().reduce(|a, b| {
+            let longer = self.cpus.nr_running[b] > self.cpus.nr_running[a];
+            if longer { b } else { a }
+        })?;
+        Some((from, self.movable(from, cpu, hot_too)?))
     }
 
     /// The first task in the CPU's queue that may move. It waits behind another task, and only for
-    /// its turn. A hot task moves only after too many failures (kernel: can_migrate_task()).
-    fn movable(&self, from: usize, to: usize, failed: u32) -> Option<TaskId> {
+    /// its turn (kernel: can_migrate_task()).
+    fn movable(&self, from: usize, to: usize, hot_too: bool) -> Option<TaskId> {
         if from == to || self.cpus.nr_running[from] < 2 {
             return None;
         }
@@ -198,7 +218,7 @@ impl Fair {
         let mut able = waiting.filter(|&&task| {
             let e = &self.entities[task];
             !e.delayed
-                && (failed > NICE_TRIES || !self.hot(task, from, to))
+                && (hot_too || !self.hot(task, from, to))
                 && self.kernel.allowed(task, to)
                 && self.kernel.state(task).delay_at <= self.now
         });
@@ -215,29 +235,51 @@ impl Fair {
     }
 
     /// A task waits on this busy CPU. An idle CPU takes it, an idle core before a thread, near
-    /// before far. If no task could move anywhere, that is no failure, and ends a row of them
-    /// (kernel: sched_balance_rq(), out_balanced, out_all_pinned).
+    /// before far.
     pub(super) fn call_idle(&mut self, cpu: usize, orders: &mut Vec<Order>) {
-        let failed = self.queues[cpu].failed;
-        let helper = self.helper(cpu, failed);
-        let only_hot = helper.is_none() && self.helper(cpu, u32::MAX).is_some();
-        self.queues[cpu].failed = if only_hot { failed + 1 } else { 0 };
-        if let Some((to, task)) = helper {
-            self.sends(cpu, task, to, orders);
-        }
+        let Some((to, task)) = self.helper(cpu) else {
+            self.fails_to_help(cpu);
+            return;
+        };
+        let level = self.balance.levels.apart(cpu, to);
+        self.balance.domains.succeeds(to, level);
+        self.sends(cpu, task, to, orders);
     }
 
     /// The idle CPU that helps this one, and the task that it takes.
-    fn helper(&self, cpu: usize, failed: u32) -> Option<(usize, TaskId)> {
+    fn helper(&self, cpu: usize) -> Option<(usize, TaskId)> {
         let levels = &self.balance.levels;
-        let helps = |&to: &usize| self.cpus.idle(to) && self.movable(cpu, to, failed).is_some();
+        let domains = &self.balance.domains;
+        let takes = |to: usize| {
+            let level = levels.apart(cpu, to);
+            let hot_too = domains.hot_too(to, level) && domains.due(to, level, self.now);
+            self.movable(cpu, to, hot_too)
+        };
+        let helps = |&to: &usize| self.cpus.idle(to) && takes(to).is_some();
         let near = |cpus: &[usize]| {
             let whole = cpus.iter().find(|&&to| self.idle_core(to) && helps(&to));
             whole.or_else(|| cpus.iter().find(|&to| helps(to))).copied()
         };
         let around = levels.around(cpu);
         let to = around[LLC..].iter().find_map(|cpus| near(cpus))?;
-        Some((to, self.movable(cpu, to, failed)?))
+        Some((to, takes(to)?))
+    }
+
+    /// No idle CPU helps this one: if that is because its tasks are hot, their looks have failed.
+    /// If no task could move anyway, that is no failure, and ends a row of them (kernel:
+    /// sched_balance_rq(), out_balanced, out_all_pinned).
+    fn fails_to_help(&mut self, cpu: usize) {
+        let levels = Rc::clone(&self.balance.levels);
+        for &to in levels.all.iter().filter(|&&to| to != cpu) {
+            if !self.cpus.idle(to) {
+                continue;
+            }
+            let level = levels.apart(cpu, to);
+            match self.movable(cpu, to, true) {
+                Some(_) => self.balance.domains.fails(to, level, self.now),
+                None => self.balance.domains.succeeds(to, level),
+            }
+        }
     }
 
     // ---- running tasks ----
@@ -400,7 +442,7 @@ impl Fair {
             to.sort_by_key(|&cpu| load(cpu));
             let (to, task) = to
                 .into_iter()
-                .find_map(|to| Some((to, self.movable(from, to, failed)?)))?;
+                .find_map(|to| Some((to, self.movable(from, to, failed > NICE_TRIES)?)))?;
             (load(from) - load(to) > self.entities[task].weight).then_some((from, task, to))
         })
     }

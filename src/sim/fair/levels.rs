@@ -55,6 +55,19 @@ impl Levels {
         }
     }
 
+    /// The level of the nearest domain that has both CPUs.
+    pub fn apart(&self, a: usize, b: usize) -> usize {
+        if self.core[a] == self.core[b] {
+            0
+        } else if self.llc[a] == self.llc[b] {
+            LLC
+        } else if self.node[a] == self.node[b] {
+            LLC + 1
+        } else {
+            MACHINE
+        }
+    }
+
     /// The threads of the CPU's core, including the CPU itself.
     pub fn threads(&self, cpu: usize) -> &[usize] {
         &self.cores[self.core[cpu]]

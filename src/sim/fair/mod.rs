@@ -4,8 +4,8 @@
 //! load balancing.
 //!
 //! `queue` is a CPU's run queue; `eevdf` and `cfs` choose the next task; `descent` places forks and
-//! execs; `balance` moves tasks between queues; `idle` measures idle periods; `levels` says how
-//! near CPUs are to each other; `audit` serves `check`.
+//! execs; `balance` moves tasks between queues, by what `domains` know of looks; `idle` measures
+//! idle periods; `levels` says how near CPUs are to each other; `audit` serves `check`.
 //!
 //! Placement reads idle CPUs, lengths of queues, load and utilisation as the policy keeps them.
 
@@ -13,6 +13,7 @@ mod audit;
 mod balance;
 mod cfs;
 mod descent;
+mod domains;
 mod eevdf;
 mod idle;
 mod levels;
@@ -84,6 +85,13 @@ impl Fair {
             acts: Vec::new(),
             kernel,
         }
+    }
+
+    /// Before Linux 5.16 a CPU whose idle periods are shorter than a migration costs does not look
+    /// for work (kernel: newidle_balance()).
+    pub fn before_5_16(mut self) -> Fair {
+        self.balance.never_below_hot();
+        self
     }
 
     /// Drops what the last callback asked for: it assumes a kernel that queues as the policy does.
@@ -397,6 +405,10 @@ impl Scheduler for Fair {
 
     fn first_speed(&self) -> Option<u32> {
         None
+    }
+
+    fn writes_group_load(&self) -> bool {
+        self.rules == Rules::Cfs
     }
 
     fn set_now(&mut self, now: u64) {

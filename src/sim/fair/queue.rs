@@ -111,9 +111,6 @@ pub struct Queue {
     pub told: bool,
     /// The CPU that the running task should go to.
     pub push: Option<usize>,
-    /// Ticks in a row at which all waiting tasks were hot while a CPU was idle (kernel:
-    /// sd->nr_balance_failed).
-    pub failed: u32,
     /// EEVDF: picked before others while it is eligible (kernel: the next buddy).
     pub next: Option<TaskId>,
     pub idle: Idle,

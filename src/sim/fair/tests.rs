@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The class by its calls, for states that a run of a workload would not reach.
 
-use super::balance::NICE_TRIES;
+use super::levels::LLC;
 use super::*;
 use crate::native::World;
 use crate::policy::arms::Settings;
@@ -38,8 +38,8 @@ fn comes(fair: &mut Fair, task: TaskId, cpu: usize, wake: Wake) {
     fair.arrive(wake, task, &mut Vec::new());
 }
 
-/// sched_balance_rq(): failures count in a row. Where all waiting tasks are pinned, or no CPU is
-/// idle, there is nothing to fail at.
+/// sched_balance_rq(): failures count in a row. Where all waiting tasks are pinned, there is
+/// nothing to fail at.
 #[test]
 fn failures_in_a_row_end_where_no_task_could_move() {
     let mut fair = fair();
@@ -51,15 +51,13 @@ fn failures_in_a_row_end_where_no_task_could_move() {
     // CPU 1 is on another core: between threads of a core no task is hot.
     let [free, pinned] = [0b11, 0b01].map(|mask| fair.kernel.mask(&[mask]));
     let mut ticks = |mask: usize| {
+        fair.set_now(fair.now + 8 * MS);
         fair.set_affinity(waits, mask, &mut Vec::new());
         fair.entities[waits].ran_at = fair.now;
         fair.call_idle(0, &mut Vec::new());
-        fair.queues[0].failed
+        fair.balance.domains.failed(1, LLC)
     };
-    assert_eq!(
-        [free, pinned, free].map(&mut ticks),
-        [NICE_TRIES, 0, NICE_TRIES]
-    );
+    assert_eq!([free, pinned, free].map(&mut ticks), [1, 0, 1]);
 }
 
 /// A fork or an exec wakes nothing, though a hotplug may have ended the class that sent it. Without

@@ -50,6 +50,8 @@ pub struct Load {
     /// threads are among them.
     pub recorded: bool,
     pub faults: Faults,
+    /// ns of work in which a task touches a MB of its set. None: that of the machine's parameters.
+    pub touch: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,8 +159,8 @@ pub enum Step {
     /// ns at the reference frequency, alone on a core, with warm caches.
     Run(Expr, Vary),
     Sleep(Expr, Vary),
-    /// Sleeps until the next multiple of this many ns.
-    Until(Expr),
+    /// Sleeps until the next multiple of this many ns, and so many ns of a period more.
+    Until(Expr, u64),
     /// Sleeps until `period` ns after the last use; the first time, `period` ns after `first`. If
     /// that has passed, the task goes on. With `relative`, the current time then counts as the last
     /// use.

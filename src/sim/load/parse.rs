@@ -58,6 +58,7 @@ pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
         parallel: false,
         recorded: false,
         faults: Faults::default(),
+        touch: None,
     };
     let mut rest = &lines[..];
     while let Some((line, below)) = rest.split_first() {
@@ -237,6 +238,7 @@ impl<'a> Parser<'a> {
             ["param" | "pipe" | "socket" | "lock" | "barrier", ..] => {}
             ["parallel"] => load.parallel = true,
             ["fault", fault @ ..] => self.fault(fault, &mut load.faults)?,
+            ["touch", value @ ..] => load.touch = Some(self.time(value)?),
             ["warmup", value @ ..] => load.warmup = self.time(value)?,
             ["duration", value @ ..] => {
                 let duration = self.time(value)?;
@@ -418,7 +420,7 @@ impl<'a> Parser<'a> {
             ["until", rest @ ..] => {
                 let period = self.of(rest, Unit::Time)?;
                 ensure!(period.fixed() != Some(0), "a period above 0 was expected");
-                Step::Until(period)
+                Step::Until(period, 0)
             }
             ["send", rest @ ..] => {
                 let (which, tag) = until(rest, &["as"]);

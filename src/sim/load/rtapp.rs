@@ -325,6 +325,7 @@ impl Reader {
             parallel: false,
             recorded: false,
             faults: Faults::default(),
+            touch: None,
         })
     }
 }

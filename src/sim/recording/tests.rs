@@ -120,6 +120,10 @@ struct Both {
 
 /// Runs a workload, records it, and replays the recording under a policy.
 fn replayed(text: &str, machine: &str, policy: &str, again: &str) -> Both {
+    replayed_by_chance(text, machine, policy, again, 1)
+}
+
+fn replayed_by_chance(text: &str, machine: &str, policy: &str, again: &str, seed: u64) -> Both {
     let mut model = model(machine).unwrap();
     // Threads of the kernel run in both, or in none.
     model.params.set("noise_rate", 0.0).unwrap();
@@ -131,7 +135,7 @@ fn replayed(text: &str, machine: &str, policy: &str, again: &str) -> Both {
             model: &model,
             load,
             policy,
-            seed: 1,
+            seed,
         };
         scenario.watched(watch).unwrap()
     };
@@ -292,8 +296,14 @@ fn a_replay_repeats_the_run() {
             assert!((shared(before) - shared(after)).abs() < 3.0, "{what}");
         }
     }
-    let both = replayed(PAIRS, "ryzen-3400g", "eevdf", "eevdf");
-    near(moves(&both.recorded), moves(&both.after), 0.15, "moves");
+    // How much pairs move depends on the phases in which they begin: runs as well as replays differ
+    // by a fifth among themselves. Their means do not.
+    let seeds =
+        (1..=8).map(|seed| replayed_by_chance(PAIRS, "ryzen-3400g", "eevdf", "eevdf", seed));
+    let (before, after) = seeds.fold((0.0, 0.0), |(before, after), both| {
+        (before + moves(&both.recorded), after + moves(&both.after))
+    });
+    near(before, after, 0.05, "moves");
 }
 
 /// A task keeps the requests that it served. So it waits for its next one even if another task of

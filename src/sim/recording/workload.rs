@@ -63,6 +63,7 @@ pub fn load(lives: &[Life], text: &Text, set: u64) -> Load {
         parallel: false,
         recorded: true,
         faults: Faults::default(),
+        touch: None,
     }
 }
 

@@ -89,7 +89,8 @@ impl Row {
         own.is_some_and(|rest| rest.starts_with(": "))
     }
 
-    /// What one run measures, and a run with another policy beside it.
+    /// What one run measures, and a run with another policy beside it. Two variants beside the same
+    /// base are two: each is a prediction of its own, though an error of the base is in both.
     pub fn run(&self) -> [&'static str; 4] {
         [self.machine, self.workload, self.base, self.variant]
     }

@@ -6,13 +6,13 @@ use super::verdict::Verdict;
 use super::{Figure, Line};
 use serde::Serialize;
 
-/// The score of some rows. Rows that are underpowered or not modelled count nowhere. Rows that one
-/// run measures (quantiles) count together as one *effective* row.
+/// The score of some rows. Rows that are underpowered, undecided or not modelled count nowhere.
+/// Rows that one run measures (quantiles) count together as one *effective* row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Score {
     pub rows: usize,
     pub effective: f64,
-    /// Effective rows that are `ok` and decided; and those that "always 0 %" would have.
+    /// Effective rows that are `ok`; and those that "always 0 %" would have.
     pub ok: f64,
     pub ok_if_zero: f64,
     /// The mean over the effective rows of how far the effect is from the published one, points.
@@ -32,11 +32,11 @@ const ZERO: Figure = Figure {
 impl Score {
     /// None: no row counts.
     pub fn of<'a>(lines: impl Iterator<Item = &'a Line>) -> Option<Score> {
-        let powered = |l: &&Line| {
+        let counts = |l: &&Line| {
             let without = [Verdict::Underpowered, Verdict::NotModelled, Verdict::Sealed];
-            !without.contains(&l.verdict)
+            l.undecided_seeds.is_none() && !without.contains(&l.verdict)
         };
-        let lines: Vec<&Line> = lines.filter(powered).collect();
+        let lines: Vec<&Line> = lines.filter(counts).collect();
         let mut score = Score::default();
         for line in &lines {
             let simulated = line.simulated?;
@@ -46,9 +46,7 @@ impl Score {
             let is_ok = |verdict| if verdict == Verdict::Ok { part } else { 0.0 };
             score.rows += 1;
             score.effective += part;
-            if line.undecided_seeds.is_none() {
-                score.ok += is_ok(line.verdict);
-            }
+            score.ok += is_ok(line.verdict);
             score.ok_if_zero += is_ok(line.demand.judge(ZERO, 1));
             score.error += part * (simulated.value - published).abs();
             score.error_if_zero += part * published.abs();
@@ -129,6 +127,18 @@ mod tests {
         assert_eq!((score.ok, score.error), (18.0, 0.0));
         assert_eq!((score.signs, score.effects), (16, 16));
         assert_eq!(score.ok_if_zero, 2.0);
+    }
+
+    /// What is undecided says nothing, for or against the model.
+    #[test]
+    fn undecided_rows_count_nowhere() {
+        let mut lines = lines("000", &|_| 0.0);
+        let all = score(&lines);
+        let at = lines.iter().position(|l| l.row == "lu.C/passive").unwrap();
+        lines[at].undecided_seeds = Some(9);
+        let rest = score(&lines);
+        assert_eq!((all.rows - rest.rows, all.effects - rest.effects), (1, 1));
+        assert!(rest.error_if_zero < all.error_if_zero);
     }
 
     /// Nine of tbench and six of schbench, of which each has up to seven quantiles.
