@@ -146,6 +146,9 @@ fn scxtop_gets_deltas_and_metadata() {
             meta[structure]
         );
     }
+    // Without a prefix their metrics would be called "active" and "count".
+    let prefix = &meta["ConditionMetrics"]["user"]["_om_prefix"];
+    assert_eq!(prefix, "roost_condition_");
 }
 
 /// scxstats_to_openmetrics.py of the scx repository goes down into each object of `top`. It takes

@@ -151,7 +151,11 @@ condition_table! {
 /// One condition, as clients get it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
 #[serde(default)]
-#[stat(desc = "a condition", _om_label = "condition")]
+#[stat(
+    desc = "a condition",
+    _om_label = "condition",
+    _om_prefix = "roost_condition_"
+)]
 pub struct ConditionMetrics {
     #[stat(desc = "1 while it lasts")]
     pub active: u64,
