@@ -81,10 +81,10 @@ mod program;
 pub use daemon::scheduler::{RunError, run};
 pub use machine::FreqSource;
 pub use machine::cpufreq::CpuPerf;
-pub use policy::arms::{Change, Settings};
 pub use policy::config::Config;
 #[cfg(feature = "faults")]
 pub use policy::config::Faults;
 pub use policy::features::FeatureSet;
+pub use policy::settings::{Change, Settings};
 pub use program::program;
 pub use util::stop::{Stop, Stopper, stopper};

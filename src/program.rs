@@ -8,6 +8,7 @@ use crate::cli::{self, Command, pages};
 #[cfg(feature = "export")]
 use crate::clients::export;
 use crate::clients::{ctl, exec, monitor as live, status, stop};
+use crate::daemon::control::Origin;
 use crate::daemon::process;
 use crate::daemon::scheduler::Prepared;
 use crate::doctor;
@@ -20,16 +21,19 @@ use crate::policy::config::Config;
 use crate::sim::{self, table};
 use crate::util::print;
 use crate::util::privileges::Capabilities;
-use crate::util::stop::{Stop, stopper};
+use crate::util::stop::{Bell, Stop, stopper};
 use crate::wire::stats::{self, monitor};
 use anyhow::{Context, Result, anyhow};
 use log::info;
 use serde::Serialize;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
+use std::thread::Builder;
 
 /// The command `scx_roost`: parses `args`, of which the first is the name of the program, and does
 /// what they request. Prints an error to stderr; the status then is 1.
@@ -100,11 +104,12 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         Command::Run {
             config,
+            origin,
             lock_memory,
             verbose,
         } => {
             init_log(verbose)?;
-            schedule(&config, lock_memory)
+            schedule(&config, origin, lock_memory)
         }
     }
     .map(|()| ExitCode::SUCCESS)
@@ -112,7 +117,7 @@ fn perform(command: Command) -> Result<ExitCode> {
 
 /// Privileges are dropped while the process has one thread. Threads started later inherit what is
 /// left.
-fn schedule(config: &Config, lock_memory: bool) -> Result<()> {
+fn schedule(config: &Config, origin: Origin, lock_memory: bool) -> Result<()> {
     process::one_heap();
     process::may_be_urgent();
     process::without_huge_pages();
@@ -123,7 +128,11 @@ fn schedule(config: &Config, lock_memory: bool) -> Result<()> {
     let prepared = Prepared::new(config)?;
     let kept = prepared.shed_privileges(locked)?;
     info!("it keeps the privileges {kept} and cannot gain others");
-    prepared.run(on_signal()?).map(|_| ())
+    let reload = Bell::default();
+    // With a terminal, SIGHUP means that it is gone.
+    let reloads = std::fs::File::open("/dev/tty").is_err();
+    let stop = on_signals(reloads.then(|| reload.clone()))?;
+    prepared.run(stop, origin, &reload).map(|_| ())
 }
 
 fn topology(sysfs: &Path, json: bool) -> Result<()> {
@@ -258,8 +267,23 @@ fn init_log(verbose: bool) -> Result<()> {
 
 /// A `Stop` that SIGINT, SIGTERM and SIGHUP trigger.
 fn on_signal() -> Result<Stop> {
+    on_signals(None)
+}
+
+/// As `on_signal`; SIGHUP rings `reload` instead, if there is one.
+fn on_signals(reload: Option<Bell>) -> Result<Stop> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot catch signals")?;
     let (stopper, stop) = stopper();
-    let mut held = Some(stopper);
-    ctrlc::set_handler(move || drop(held.take())).context("cannot catch signals")?;
+    let wait = move || {
+        for signal in signals.forever() {
+            match &reload {
+                Some(reload) if signal == SIGHUP => reload.ring(),
+                _ => break,
+            }
+        }
+        drop(stopper);
+    };
+    let thread = Builder::new().name("signals".to_string()).spawn(wait);
+    thread.context("cannot start the thread that waits for signals")?;
     Ok(stop)
 }

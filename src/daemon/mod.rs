@@ -8,6 +8,7 @@ pub mod control;
 pub mod counters;
 pub mod looks;
 pub mod process;
+mod reload;
 pub mod rule_events;
 pub mod sampler;
 pub mod scheduler;

@@ -9,9 +9,10 @@ use crate::bpf::intf::{policy_image, tunables};
 use crate::bpf::skel::{BpfSkel, BpfSkelBuilder};
 use crate::bpf::{ToLog, copy_rows, fill_rodata};
 use crate::daemon::bpf_memory::Loaded;
-use crate::daemon::control::{self, Control};
+use crate::daemon::control::{self, Control, Origin};
 use crate::daemon::counters::{self, CpuCounters};
 use crate::daemon::looks::Looks;
+use crate::daemon::reload::Reloads;
 use crate::daemon::task_maps;
 use crate::daemon::uevents::Uevents;
 use crate::daemon::urgent::Urgent;
@@ -24,7 +25,7 @@ use crate::machine::{Facts, Machine};
 use crate::policy::config::Config;
 use crate::publish::Scans;
 use crate::util::privileges::{self, Access, Capabilities, Wanted};
-use crate::util::stop::{Stop, Stopper, stopper};
+use crate::util::stop::{Bell, Stop, Stopper, stopper};
 use crate::wire::socket::Bound;
 use crate::wire::stats::host::Event;
 use crate::wire::stats::source::{CounterSource, Running};
@@ -89,7 +90,9 @@ impl Error for RunError {
 /// during a load, if RLIMIT_NICE permits it.
 pub fn run(config: &Config, stop: Stop) -> Result<(), RunError> {
     let prepared = Prepared::new(config).map_err(RunError::NotStarted)?;
-    prepared.run(stop).map_err(RunError::Ended)?;
+    let never = Bell::default();
+    let run = prepared.run(stop, Origin::default(), &never);
+    run.map_err(RunError::Ended)?;
     Ok(())
 }
 
@@ -138,7 +141,8 @@ impl<'a> Prepared<'a> {
         privileges::shed(needed, &wanted)
     }
 
-    pub fn run(self, stop: Stop) -> Result<UserExitInfo> {
+    /// `reload`: rung to read the configuration again from its `origin`.
+    pub fn run(self, stop: Stop, origin: Origin, reload: &Bell) -> Result<UserExitInfo> {
         let Prepared {
             config,
             host,
@@ -150,6 +154,8 @@ impl<'a> Prepared<'a> {
         let _server = server::serve(stats, source.clone())?;
         let _printer = Printer::start(config, &source)?;
         let control = Control::new(config.settings.clone(), config.freeze, source.clone());
+        control.begin(config.plan(), origin)?;
+        let _reloads = Reloads::start(&control, reload)?;
         let _ctl = control.serve(ctl)?;
         let _uevents = Uevents::listen(control.bell())
             .inspect_err(|e| warn!("{e:#}: the next look notices its end, within a second"));
@@ -255,8 +261,12 @@ impl Runner<'_> {
 
     fn announce(&self, policy: &policy_image, tun: &tunables, machine: &Machine, begin: Instant) {
         let everybody = self.control.everybody();
+        let profile = match everybody.profile() {
+            none if none.is_empty() => none,
+            some => format!("profile {some}, "),
+        };
         info!(
-            "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
+            "scx_roost runs: {profile}preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
             everybody.preset,
             everybody.features,
             policy.arm[0].task.slice_ns / 1000,

@@ -79,8 +79,8 @@ pub use trace::Pictures;
 
 use crate::machine::Facts;
 use crate::native::{Kernel, World};
-use crate::policy::arms::Settings;
 use crate::policy::config::Config;
+use crate::policy::settings::Settings;
 use anyhow::{Result, ensure};
 use check::Check;
 use cosmos::Cosmos;

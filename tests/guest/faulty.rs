@@ -7,6 +7,8 @@ use anyhow::{Result, bail};
 use scx_roost::cli::{Command, parse};
 use scx_roost::policy::config::Faults;
 use scx_roost::{run, stopper};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 fn main() -> Result<()> {
     let name = std::env::args().next().unwrap_or_default();
@@ -22,7 +24,10 @@ fn main() -> Result<()> {
     };
     config.faults = faults;
     let (stopper, stop) = stopper();
-    let mut held = Some(stopper);
-    ctrlc::set_handler(move || drop(held.take()))?;
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || {
+        signals.forever().next();
+        drop(stopper);
+    });
     Ok(run(&config, stop)?)
 }

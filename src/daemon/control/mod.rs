@@ -5,16 +5,21 @@
 //! fails, the clients get an error, but the changes are kept and published at a later look.
 
 mod live;
+mod plans;
 mod sampling;
 
 pub use live::{Audit, Limit, Live, Ticket};
+pub use plans::Origin;
+use plans::Read;
 use sampling::Sampled;
 
 use crate::bpf::intf::policy_image;
 use crate::daemon::rule_events::RuleEvents;
 use crate::model::LogLimiter;
-use crate::policy::arms::{Arms, Settings};
+use crate::policy::arms::Arms;
+use crate::policy::plan::Plan;
 use crate::policy::rules::{Found, Rules, Subjects, Whom, pidfd_of};
+use crate::policy::settings::Settings;
 use crate::publish::{Frequencies, Scans};
 use crate::util::refusal::refuse;
 use crate::util::stop::Bell;
@@ -35,6 +40,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Control(Arc<Mutex<State>>);
 
 struct State {
+    /// What arms and rules began with, or were changed to by reading the files again.
+    plan: Plan,
+    origin: Origin,
     arms: Arms,
     rules: Rules,
     generation: u32,
@@ -100,6 +108,11 @@ impl Control {
         let mut rules = Rules::default();
         rules.arm_added(0);
         let state = State {
+            plan: Plan {
+                everybody: everybody.clone(),
+                ..Plan::default()
+            },
+            origin: Origin::default(),
             arms: Arms::new(everybody),
             rules,
             generation: 0,
@@ -290,6 +303,7 @@ impl State {
         let shown = |(slot, arm): (usize, &crate::policy::arms::Arm)| ArmShown {
             slot,
             name: arm.name.clone(),
+            profile: arm.settings.profile(),
             preset: arm.settings.preset.clone(),
             features: arm.settings.features.to_string(),
         };
@@ -299,17 +313,22 @@ impl State {
     fn apply(&mut self, asked: Asked, peer: BorrowedFd) -> Result<Answer> {
         let reads = matches!(
             asked.op,
-            Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {}
+            Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {} | Op::Changes {}
         );
         if self.frozen && !reads {
-            let text = "the scheduler runs with --freeze and accepts no change: start it without";
-            return Err(refuse(libc::EROFS, text));
+            return Err(frozen());
         }
         match asked.op {
             Op::Show { arm } => return self.show(arm.as_deref()).map(Answer::Data),
             Op::Audit {} => return Ok(Answer::Data(json!(self.loaded()?.audit()?))),
             Op::Limits {} => return Ok(Answer::Data(json!(self.loaded()?.limits()))),
             Op::Rules {} => return Ok(Answer::Data(self.show_rules())),
+            Op::Changes {} => return self.changes().map(Answer::Data),
+            Op::Reload {} => {
+                let read = asked.read.context("the files are read before")?;
+                self.read_again(&read)?;
+                return Ok(Answer::Changed);
+            }
             Op::Set { arm, change } => self.arms.change(&arm, &change)?,
             Op::Reset { arm } => self.arms.reset(&arm)?,
             Op::ArmAdd { arm, preset } => {
@@ -398,6 +417,11 @@ impl State {
     }
 }
 
+fn frozen() -> anyhow::Error {
+    let text = "the scheduler runs with --freeze and accepts no change: start it without";
+    refuse(libc::EROFS, text)
+}
+
 /// One client of the socket.
 struct Peer {
     control: Control,
@@ -414,7 +438,7 @@ impl Client for Peer {
 impl Peer {
     /// Applies all requests, then publishes their changes.
     fn apply(&self, lines: &[Vec<u8>]) -> Vec<Result<String>> {
-        let asked: Vec<Result<Asked>> = lines.iter().map(|line| parse(line)).collect();
+        let asked: Vec<Result<Asked>> = lines.iter().map(|line| self.parse(line)).collect();
         let mut state = self.control.lock();
         let mut answer = |asked: Result<Asked>| state.apply(asked?, self.pidfd.as_fd());
         let answers: Vec<Result<Answer>> = asked.into_iter().map(&mut answer).collect();
@@ -434,27 +458,34 @@ impl Peer {
     }
 }
 
-/// A request, with the cgroup that it names. The lookup may take long, so it is done before the
-/// state is locked.
+/// A request, with the cgroup that it names or the files that it has read. That may take long, so
+/// it is done before the state is locked.
 struct Asked {
     op: Op,
     cgroup: Option<Found>,
+    read: Option<Read>,
 }
 
-fn parse(line: &[u8]) -> Result<Asked> {
-    let request: Request =
-        serde_json::from_slice(line).context("expected a request, a line of JSON")?;
-    if request.req != "ctl" {
-        bail!("unknown request '{}': expected ctl", request.req);
+impl Peer {
+    fn parse(&self, line: &[u8]) -> Result<Asked> {
+        let request: Request =
+            serde_json::from_slice(line).context("expected a request, a line of JSON")?;
+        if request.req != "ctl" {
+            bail!("unknown request '{}': expected ctl", request.req);
+        }
+        let op = serde_json::from_value(request.args);
+        let op = op.context("the request's args name no known operation")?;
+        let cgroup = match &op {
+            Op::RuleAdd {
+                whom: Whom::Cgroup(path),
+                ..
+            } => Some(Found::look_up(path)?),
+            _ => None,
+        };
+        let read = match &op {
+            Op::Reload {} => Some(self.control.read_plan()?),
+            _ => None,
+        };
+        Ok(Asked { op, cgroup, read })
     }
-    let op = serde_json::from_value(request.args);
-    let op = op.context("the request's args name no known operation")?;
-    let cgroup = match &op {
-        Op::RuleAdd {
-            whom: Whom::Cgroup(path),
-            ..
-        } => Some(Found::look_up(path)?),
-        _ => None,
-    };
-    Ok(Asked { op, cgroup })
 }
