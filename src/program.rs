@@ -10,6 +10,7 @@ use crate::cli::{self, Command, pages};
 #[cfg(feature = "export")]
 use crate::clients::export;
 use crate::clients::{ctl, exec, monitor as live, status, stop};
+use crate::daemon::control::Origin;
 use crate::daemon::load::Rescued;
 use crate::daemon::process;
 use crate::daemon::scheduler::{Error, Scheduler};
@@ -24,16 +25,18 @@ use crate::sim::{self, table};
 use crate::util::journal;
 use crate::util::print;
 use crate::util::privileges::Capabilities;
-use crate::util::stop::{Stop, stopper};
+use crate::util::stop::{Bell, Stop, stopper};
 use crate::wire::stats::{self, monitor};
 use anyhow::{Context, Result, anyhow, bail};
 use log::{Level, Log, Metadata, Record, info};
+use nix::sys::signal::{SigSet, Signal};
 use serde::Serialize;
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::thread::Builder;
 
 /// The exit status after SysRq-S. contrib/scx_roost.service does not start again then.
 const RESCUED: u8 = 2;
@@ -110,13 +113,14 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::View(options) => logged(|stop| live::run(&options, stop)),
         Command::Run {
             config,
+            origin,
             lock_memory,
             level,
             run_id,
         } => {
             init_log(level)?;
             run_id.inspect(|id| info!("scx_roost run_id: {id}"));
-            schedule(*config, lock_memory)
+            schedule(*config, origin, lock_memory)
         }
     }
     .map(|()| ExitCode::SUCCESS)
@@ -130,7 +134,7 @@ fn logged(run: impl FnOnce(&Stop) -> Result<()>) -> Result<()> {
 
 /// Privileges are dropped while the process has one thread. Threads started later inherit what is
 /// left.
-fn schedule(config: Config, lock_memory: bool) -> Result<()> {
+fn schedule(config: Config, origin: Origin, lock_memory: bool) -> Result<()> {
     process::one_heap();
     process::may_be_urgent();
     process::without_huge_pages();
@@ -139,11 +143,17 @@ fn schedule(config: Config, lock_memory: bool) -> Result<()> {
         false => Capabilities::default(),
     };
     let failure = failure_beside(&config.stats_path);
-    let scheduler = Scheduler::builder().config(config).build()?;
+    let reload = Bell::default();
+    let builder = Scheduler::builder().config(config);
+    let scheduler = builder.origin(origin, reload.clone()).build()?;
     // About an earlier run; there may be none.
     let _ = std::fs::remove_file(failure);
     let kept = scheduler.shed_privileges(locked)?;
     info!("it keeps the privileges {kept} and cannot gain others");
+    // With a terminal, SIGHUP means that it is gone.
+    if std::fs::File::open("/dev/tty").is_err() {
+        on_hangup(reload)?;
+    }
     Ok(scheduler.run(on_signal()?)?)
 }
 
@@ -311,6 +321,22 @@ fn log_to_terminal(level: LevelFilter) -> Result<()> {
     };
     TermLogger::init(level, config.build(), TerminalMode::Stderr, color)
         .context("cannot start logging")
+}
+
+/// SIGHUP rings `reload`. Must run before any thread starts: it is blocked in all of them, and one
+/// waits for it.
+fn on_hangup(reload: Bell) -> Result<()> {
+    let mut hangup = SigSet::empty();
+    hangup.add(Signal::SIGHUP);
+    hangup.thread_block().context("cannot block SIGHUP")?;
+    let wait = move || {
+        while hangup.wait().is_ok() {
+            reload.ring();
+        }
+    };
+    let thread = Builder::new().name("hangup".to_string()).spawn(wait);
+    thread.context("cannot start the thread that waits for SIGHUP")?;
+    Ok(())
 }
 
 /// A `Stop` that SIGINT, SIGTERM and SIGHUP trigger.

@@ -3,7 +3,8 @@
 //! scheduler's process and are not on disk, so a drop-in of the service makes them again.
 
 use super::variant::{Kind, Scope, Variant};
-use crate::policy::arms::{Change, DEFAULT_ARM, NAME_MAX};
+use crate::policy::arms::{DEFAULT_ARM, NAME_MAX};
+use crate::policy::settings::Change;
 use crate::util::text::quoted;
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -119,9 +120,12 @@ fn typed(begin: &str, words: &[String]) -> String {
     begin.to_string() + &words.collect::<String>()
 }
 
-/// --preset, --enable and --disable, as a start and `ctl set` take them.
+/// --preset or --profile, --enable and --disable, as a start and `ctl set` take them.
 fn switches(change: &Change) -> Vec<String> {
-    let mut all = words(&["--preset", change.preset.as_deref().unwrap_or_default()]);
+    let mut all = match &change.profile {
+        Some(profile) => words(&["--profile", profile]),
+        None => words(&["--preset", change.preset.as_deref().unwrap_or_default()]),
+    };
     for (option, names) in [("--enable", &change.enable), ("--disable", &change.disable)] {
         all.extend(names.iter().flat_map(|name| words(&[option, name])));
     }

@@ -3,8 +3,9 @@
 
 use super::boots;
 use super::cpus::{Cpus, SUFFIX};
-use crate::policy::arms::{Change, Settings};
 use crate::policy::features::{self, FeatureSet, bits};
+use crate::policy::profiles;
+use crate::policy::settings::{Change, Settings};
 use crate::policy::variant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
@@ -90,10 +91,14 @@ pub struct Variant {
 pub const PINNED: &str = "pinned";
 const EEVDF: &str = "eevdf";
 
+fn names(all: impl Iterator<Item = &'static str>) -> String {
+    all.collect::<Vec<_>>().join(", ")
+}
+
 impl Variant {
-    /// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`, `eevdf` or `scx:COMMAND`, optionally
-    /// followed by `@cpus=LIST`, or `pinned`; all optionally followed by `@kernel=RELEASE`. Fails
-    /// for anything else.
+    /// Reads `PRESET|PROFILE[+FEATURE=on|off][+TUNABLE=VALUE]...`, `eevdf` or `scx:COMMAND`,
+    /// optionally followed by `@cpus=LIST`, or `pinned`; all optionally followed by
+    /// `@kernel=RELEASE`. Fails for anything else.
     pub fn parse(name: &str) -> Result<Variant> {
         let (rest, kernel) = match name.rsplit_once(boots::SUFFIX) {
             None => (name, None),
@@ -120,13 +125,10 @@ impl Variant {
             None => {
                 let preset = scheduler.split('+').next().unwrap_or_default();
                 ensure!(
-                    features::preset(preset).is_some(),
-                    "variant {name}: unknown preset '{preset}': expected {EEVDF}, {PINNED}, scx:COMMAND (scx:/usr/bin/scx_lavd) or a preset of scx_roost: {}",
-                    features::PRESETS
-                        .iter()
-                        .map(|p| p.name)
-                        .collect::<Vec<_>>()
-                        .join(", ")
+                    features::preset(preset).is_some() || profiles::profile(preset).is_some(),
+                    "variant {name}: unknown preset '{preset}': expected {EEVDF}, {PINNED}, scx:COMMAND (scx:/usr/bin/scx_lavd), a preset of scx_roost: {}, or a profile: {}",
+                    names(features::PRESETS.iter().map(|p| p.name)),
+                    names(profiles::PROFILES.iter().map(|p| p.name))
                 );
                 let settings = variant::settings(scheduler);
                 let settings = settings.with_context(|| format!("variant {name}"))?;

@@ -11,12 +11,9 @@ use crate::clients::{monitor, status, stop};
 use crate::machine::FreqSource;
 use crate::machine::cpufreq::CpuPerf;
 use crate::policy::config::{STATS_PATH, ctl_path_beside};
-use crate::policy::features::{
-    CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, MIGRATION_COST,
-    MIN_SLICE, RESCUE, SLICE, Tunable,
-};
+use crate::policy::features::{DEFAULT_PRESET, SLICE, TUNABLES, Tunable};
 use crate::util::parse::{group, seconds};
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Parser, Subcommand};
 use log::LevelFilter;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use std::path::{Path, PathBuf};
@@ -39,13 +36,19 @@ pub struct Cli {
     pub command: Option<Sub>,
 
     #[command(flatten)]
+    pub settings: SettingArgs,
+
+    #[command(flatten)]
+    pub once: OnceArgs,
+
+    #[command(flatten)]
     pub run: RunArgs,
 
     #[command(flatten)]
-    pub sysfs: SysfsArg,
-
-    #[command(flatten)]
     pub json: JsonArg,
+
+    #[command(flatten, next_help_heading = SPECIAL)]
+    pub sysfs: SysfsArg,
 
     #[command(flatten, next_help_heading = "libbpf options")]
     pub libbpf: LibbpfOpts,
@@ -135,6 +138,12 @@ pub enum Sub {
         #[arg(long)]
         json: bool,
     },
+    /// Check or show the configuration files
+    #[command(after_help = CONFIG_EXAMPLES)]
+    Config {
+        #[command(subcommand)]
+        verb: ConfigVerb,
+    },
     /// Check whether this machine can run scx_roost, what is missing and what will not work
     Doctor(MachineArgs),
     /// Show or change features, tunables, arms and rules of the running scheduler
@@ -196,6 +205,12 @@ pub enum Text {
         #[arg(long)]
         json: bool,
     },
+    /// List the profiles: what each is for, and what it costs
+    Profiles {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print completions of commands and options for a shell
     Completions {
         /// The shell
@@ -205,6 +220,21 @@ pub enum Text {
     Man {
         /// The folder; it is made
         folder: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigVerb {
+    /// Check a file, or all that a start would read; nothing is changed
+    Check {
+        /// File, or folder as /etc/scx_roost [default: /etc/scx_roost]
+        path: Option<PathBuf>,
+    },
+    /// Show each value that a start would use, and where it comes from
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -284,29 +314,14 @@ pub struct JsonArg {
 }
 
 /// Headings of rare options. --help-all alone shows options with one (help.rs).
-const TUNABLES: &str = "Tunables, at start (while it runs: scx_roost ctl set)";
+const TUNABLE: &str = "Tunables, at start (while it runs: scx_roost ctl set)";
 const FREQUENCIES: &str = "Frequencies";
 const SOCKETS: &str = "Sockets";
 const SPECIAL: &str = "Special cases";
 
+/// Options of a run that a configuration file may have too, with the same names.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Set of features to start from ('scx_roost presets' lists them)
-    #[arg(short, long, value_name = "NAME", default_value = DEFAULT_PRESET)]
-    pub preset: String,
-
-    /// Switch a feature on; may be repeated ('scx_roost features' lists them)
-    #[arg(long, value_name = "FEATURE")]
-    pub enable: Vec<String>,
-
-    /// Switch a feature off; may be repeated
-    #[arg(long, value_name = "FEATURE")]
-    pub disable: Vec<String>,
-
-    /// Run, and print statistics every SECS seconds (0.1 to 3600)
-    #[arg(long, value_name = "SECS", value_parser = seconds, conflicts_with = "monitor")]
-    pub stats: Option<Duration>,
-
     /// Log more, including libbpf's messages: the same as --log-level debug, or trace if repeated
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
@@ -314,45 +329,6 @@ pub struct RunArgs {
     /// Log this level and more severe ones: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", conflicts_with = "verbose", value_parser = log_level, help_heading = SPECIAL)]
     pub log_level: Option<LevelFilter>,
-
-    /// A number that the log names, to tell runs apart
-    #[arg(long, value_name = "N", help_heading = SPECIAL)]
-    pub run_id: Option<u64>,
-
-    /// Print the version and exit
-    #[arg(short = 'V', long)]
-    pub version: bool,
-
-    /// Print all options, also the rare ones
-    #[arg(long)]
-    pub help_all: bool,
-
-    #[arg(short, long, value_name = "US", help = tunable_help(&SLICE), value_parser = |text: &str| tunable(&SLICE, text), help_heading = TUNABLES)]
-    pub slice_us: Option<u32>,
-
-    #[arg(long, value_name = "US", help = tunable_help(&MIN_SLICE), value_parser = |text: &str| tunable(&MIN_SLICE, text), help_heading = TUNABLES)]
-    pub min_slice_us: Option<u32>,
-
-    #[arg(long, value_name = "US", help = tunable_help(&CLAIM_TTL), value_parser = |text: &str| tunable(&CLAIM_TTL, text), help_heading = TUNABLES)]
-    pub claim_ttl_us: Option<u32>,
-
-    #[arg(long, value_name = "US", help = tunable_help(&RESCUE), value_parser = |text: &str| tunable(&RESCUE, text), help_heading = TUNABLES)]
-    pub rescue_us: Option<u32>,
-
-    #[arg(long, value_name = "US", help = tunable_help(&MIGRATION_COST), value_parser = |text: &str| tunable(&MIGRATION_COST, text), help_heading = TUNABLES)]
-    pub migration_cost_us: Option<u32>,
-
-    #[arg(long, value_name = "PERCENT", help = tunable_help(&FITS_MARGIN), value_parser = |text: &str| tunable(&FITS_MARGIN, text), help_heading = TUNABLES)]
-    pub fits_margin: Option<u32>,
-
-    #[arg(long, value_name = "0|1", help = tunable_help(&FITS_RT), value_parser = |text: &str| tunable(&FITS_RT, text), help_heading = TUNABLES)]
-    pub fits_rt: Option<u32>,
-
-    #[arg(long, value_name = "US", help = tunable_help(&DELAY), value_parser = |text: &str| tunable(&DELAY, text), help_heading = TUNABLES)]
-    pub delay_us: Option<u32>,
-
-    #[arg(long, value_name = "RULE", help = tunable_help(&FREQ_THRESHOLD), value_parser = |text: &str| tunable(&FREQ_THRESHOLD, text), help_heading = TUNABLES)]
-    pub freq_threshold: Option<u32>,
 
     /// Source of the CPUs' frequencies: auto, cpuperf (what ticks see), cpufreq, off, or a folder
     /// in which the file cpuN holds the frequency of CPU N in kHz
@@ -384,14 +360,6 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME", value_parser = group, help_heading = SOCKETS)]
     pub ctl_group: Option<u32>,
 
-    /// Do not run; print the running scheduler's statistics every SECS seconds (0.1 to 3600)
-    #[arg(long, value_name = "SECS", value_parser = seconds, help_heading = SPECIAL)]
-    pub monitor: Option<Duration>,
-
-    /// Describe the statistics and exit
-    #[arg(long, help_heading = SPECIAL)]
-    pub help_stats: bool,
-
     /// Fix features and tunables for the whole run. The features become constants of the BPF
     /// programs, which is a little faster. Nothing can be changed, and there are no arms
     #[arg(long, help_heading = SPECIAL)]
@@ -411,6 +379,103 @@ pub struct RunArgs {
     pub exit_dump_len: u32,
 }
 
+/// Options of the command line alone.
+#[derive(Debug, Args)]
+pub struct OnceArgs {
+    /// Run, and print statistics every SECS seconds (0.1 to 3600)
+    #[arg(long, value_name = "SECS", value_parser = seconds, conflicts_with = "monitor")]
+    pub stats: Option<Duration>,
+
+    /// Print the version and exit
+    #[arg(short = 'V', long)]
+    pub version: bool,
+
+    /// Print all options, also the rare ones
+    #[arg(long)]
+    pub help_all: bool,
+
+    /// Do not run; print the running scheduler's statistics every SECS seconds (0.1 to 3600)
+    #[arg(long, value_name = "SECS", value_parser = seconds, help_heading = SPECIAL)]
+    pub monitor: Option<Duration>,
+
+    /// A number that the log names, to tell runs apart
+    #[arg(long, value_name = "N", help_heading = SPECIAL)]
+    pub run_id: Option<u64>,
+
+    /// Configuration: a file, a folder as /etc/scx_roost, or 'none' [default: /etc/scx_roost]
+    #[arg(long, value_name = "PATH", help_heading = SPECIAL)]
+    pub config: Option<PathBuf>,
+
+    /// Describe the statistics and exit
+    #[arg(long, help_heading = SPECIAL)]
+    pub help_stats: bool,
+}
+
+/// Options that are settings of arm default: one for each key of a `Change`. Their values are read
+/// where files and the command line are joined (levels.rs).
+#[derive(Debug)]
+pub struct SettingArgs;
+
+impl SettingArgs {
+    fn options() -> Vec<Arg> {
+        let repeated = |name: &'static str, help: &'static str| {
+            let arg = Arg::new(name).long(name).value_name("FEATURE").help(help);
+            arg.action(ArgAction::Append)
+        };
+        let mut options = vec![
+            Arg::new("preset")
+                .short('p')
+                .long("preset")
+                .value_name("NAME")
+                .help(format!(
+                    "Set of features to start from ('scx_roost presets' lists them) [default: {DEFAULT_PRESET}]"
+                )),
+            Arg::new("profile")
+                .long("profile")
+                .value_name("NAME")
+                .conflicts_with("preset")
+                .help("Purpose, in place of a preset ('scx_roost profiles' lists them)"),
+            repeated(
+                "enable",
+                "Switch a feature on; may be repeated ('scx_roost features' lists them)",
+            ),
+            repeated("disable", "Switch a feature off; may be repeated"),
+        ];
+        options.extend(TUNABLES.iter().map(|row| {
+            // As other schedulers of sched_ext have it.
+            let short = (row.name == SLICE.name).then_some('s');
+            Arg::new(row.name)
+                .short(short)
+                .long(row.name)
+                .value_name(row.value_name())
+                .help(tunable_help(row))
+                .value_parser(|text: &str| row.parse(text).map(|_| text.to_string()))
+                .help_heading(TUNABLE)
+        }));
+        options
+    }
+}
+
+impl Args for SettingArgs {
+    fn augment_args(command: Command) -> Command {
+        command.args(SettingArgs::options())
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        SettingArgs::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SettingArgs {
+    fn from_arg_matches(_: &ArgMatches) -> Result<SettingArgs, Error> {
+        Ok(SettingArgs)
+    }
+
+    fn update_from_arg_matches(&mut self, _: &ArgMatches) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
 fn tunable_help(t: &Tunable) -> String {
     let unit = t.unit_after("in ");
     let unit = if unit.is_empty() { unit } else { unit + "; " };
@@ -420,12 +485,6 @@ fn tunable_help(t: &Tunable) -> String {
         t.possible(),
         t.default
     )
-}
-
-/// Parses a value of this tunable. clap's own range errors are in Rust's notation and lack the
-/// unit.
-fn tunable(t: &Tunable, text: &str) -> Result<u32, String> {
-    t.parse(text)
 }
 
 fn log_level(text: &str) -> Result<LevelFilter, String> {
@@ -438,6 +497,15 @@ fn freq_period(text: &str) -> Result<Duration, String> {
     ms.map(Duration::from_millis)
         .ok_or_else(|| "5 to 1000 ms are possible".to_string())
 }
+
+const CONFIG_EXAMPLES: &str = "Examples:
+  scx_roost config check                          the files below /etc/scx_roost
+  scx_roost config check ./config.toml            one file, before it is installed
+  scx_roost config show                           what a start would use
+  scx_roost --preset mainline config show         what a start with this option would use
+  sudo systemctl reload scx_roost                 the running scheduler reads them again
+
+Exit status: 0 if all is well; 1 after an error, which names the file and the line.";
 
 const AFTER_HELP: &str = "\
 Examples:

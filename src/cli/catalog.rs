@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_roost features` and `presets`: what there is to switch, from the tables.
+//! `scx_roost features`, `presets` and `profiles`: what there is to switch, from the tables.
 
 use crate::policy::features::{self, Feature, Preset};
+use crate::policy::profiles::{PROFILES, Profile};
 use crate::util::names::instead;
 use crate::util::text::{paragraph, wrap};
 use anyhow::{Result, anyhow};
@@ -31,6 +32,16 @@ struct PresetRow {
     name: &'static str,
     help: &'static str,
     features: Vec<&'static str>,
+}
+
+/// A profile, for JSON.
+#[derive(Serialize)]
+struct ProfileRow {
+    name: &'static str,
+    help: &'static str,
+    cost: &'static str,
+    /// What `sim` and `ab` compare.
+    variant: &'static str,
 }
 
 impl FeatureRow {
@@ -107,6 +118,22 @@ impl PresetRow {
     }
 }
 
+impl ProfileRow {
+    fn of(p: &'static Profile) -> ProfileRow {
+        ProfileRow {
+            name: p.name,
+            help: p.help,
+            cost: p.cost,
+            variant: p.variant,
+        }
+    }
+
+    fn row(&self) -> String {
+        let what = format!("{}. Costs: {}. [{}]", self.help, self.cost, self.variant);
+        paragraph(&format!("  {:<11} ", self.name), &what, WIDTH)
+    }
+}
+
 /// All features, or the named one, as text or JSON. Error: there is none of that name.
 pub fn features(name: Option<&str>, json: bool) -> Result<String> {
     let rows = features::FEATURES.iter().map(FeatureRow::of);
@@ -132,13 +159,37 @@ pub fn features(name: Option<&str>, json: bool) -> Result<String> {
 
 /// All presets, as text or JSON.
 pub fn presets(json: bool) -> Result<String> {
-    let rows = features::PRESETS.iter().map(PresetRow::of);
+    let rows: Vec<PresetRow> = features::PRESETS.iter().map(PresetRow::of).collect();
+    listed(
+        json,
+        "Presets, with their features",
+        "preset",
+        &rows,
+        PresetRow::row,
+    )
+}
+
+/// All profiles, as text or JSON.
+pub fn profiles(json: bool) -> Result<String> {
+    let rows: Vec<ProfileRow> = PROFILES.iter().map(ProfileRow::of).collect();
+    let what = "Profiles, with purpose, cost and variant";
+    listed(json, what, "profile", &rows, ProfileRow::row)
+}
+
+/// `option`: what starts with one of the rows, and changes to it.
+fn listed<Row: Serialize>(
+    json: bool,
+    what: &str,
+    option: &str,
+    rows: &[Row],
+    text: fn(&Row) -> String,
+) -> Result<String> {
     match json {
-        true => in_json(&rows.collect::<Vec<_>>()),
+        true => in_json(&rows),
         false => Ok(format!(
-            "Presets, with their features. scx_roost --preset NAME starts with one,\n\
-             scx_roost ctl set --preset NAME changes to it.\n\n{}",
-            rows.map(|row| row.row()).collect::<String>()
+            "{what}. scx_roost --{option} NAME starts with one,\n\
+             scx_roost ctl set --{option} NAME changes to it.\n\n{}",
+            rows.iter().map(text).collect::<String>()
         )),
     }
 }
@@ -164,8 +215,13 @@ mod tests {
         for p in features::PRESETS {
             assert!(of_presets.contains(&format!("\n  {:<22} ", p.name)));
         }
+        let of_profiles = profiles(false).unwrap();
+        for p in PROFILES {
+            assert!(of_profiles.contains(&format!("\n  {:<11} ", p.name)));
+        }
         let widest = |text: &str| text.lines().map(|l| l.chars().count()).max();
         assert!(widest(&all) <= Some(WIDTH) && widest(&of_presets) <= Some(WIDTH));
+        assert!(widest(&of_profiles) <= Some(WIDTH));
     }
 
     #[test]
@@ -177,6 +233,8 @@ mod tests {
         assert_eq!(claim["presets"], serde_json::json!(["roost", "patra"]));
         let all: serde_json::Value = serde_json::from_str(&presets(true).unwrap()).unwrap();
         assert_eq!(all.as_array().unwrap().len(), features::PRESETS.len());
+        let all: serde_json::Value = serde_json::from_str(&profiles(true).unwrap()).unwrap();
+        assert_eq!(all[0]["variant"], PROFILES[0].variant);
     }
 
     #[test]

@@ -18,8 +18,11 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Is it better? Measure and simulate",
         &["advise", "ab", "tune", "sim", "record"],
     ),
-    ("What there is to switch", &["features", "presets"]),
-    ("Set up", &["completions", "man"]),
+    (
+        "What there is to switch",
+        &["features", "presets", "profiles"],
+    ),
+    ("Set up", &["config", "completions", "man"]),
 ];
 
 /// The command with its subcommands listed in groups.

@@ -3,8 +3,10 @@
 
 mod args;
 mod catalog;
+mod files;
 mod forgotten;
 mod help;
+mod levels;
 pub mod pages;
 
 #[cfg(feature = "ab")]
@@ -18,20 +20,19 @@ use crate::clients::exec::ExecArgs;
 #[cfg(feature = "export")]
 use crate::clients::export::{Output, Series};
 use crate::clients::monitor;
-use crate::policy::arms::{Change, Settings};
+use crate::daemon::control::Origin;
 use crate::policy::config::{Config, ctl_path_beside};
-use crate::policy::features::{
-    CLAIM_TTL, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, MIGRATION_COST, MIN_SLICE, RESCUE,
-    SLICE,
-};
-use anyhow::{Result, anyhow};
-use args::{Cli, MachineArgs, MonitorArgs, StatsPath, Sub, SysfsArg, Text};
+use anyhow::{Result, anyhow, ensure};
+use args::{Cli, ConfigVerb, MachineArgs, MonitorArgs, RunArgs, StatsPath, Sub, SysfsArg, Text};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use files::Place;
+use levels::Levels;
 use log::LevelFilter;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The task of the program.
@@ -41,6 +42,8 @@ pub enum Command {
     Print(String),
     Run {
         config: Box<Config>,
+        /// How the running scheduler reads its configuration again.
+        origin: Origin,
         /// No memory of this process is swapped out.
         lock_memory: bool,
         level: LevelFilter,
@@ -128,8 +131,16 @@ pub enum Command {
     View(monitor::Options),
 }
 
-/// Parses the command line. An error is one sentence.
+/// Parses the command line, and reads the configuration of a run. An error is one sentence.
 pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Result<Command> {
+    parse_with(args, Path::new(files::FOLDER))
+}
+
+/// `folder`: where the configuration is, unless the command line says otherwise.
+fn parse_with<T: Into<OsString> + Clone>(
+    args: impl IntoIterator<Item = T>,
+    folder: &Path,
+) -> Result<Command> {
     let command = help::grouped(Cli::command());
     let words: Vec<OsString> = args.into_iter().map(Into::into).collect();
     if let Some(text) = help::all(&command, &words) {
@@ -139,7 +150,7 @@ pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Re
     match matches.and_then(|m| Ok((Cli::from_arg_matches(&m)?, m))) {
         Ok((cli, matches)) => {
             no_run_option_with_subcommand(&command, &matches)?;
-            cli.resolve()
+            cli.resolve(matches, folder)
         }
         Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp) => {
             Ok(Command::Print(e.render().to_string()))
@@ -171,7 +182,8 @@ pub fn is_subcommand(word: &str) -> bool {
 /// Only options that both the subcommand and a run have, with the same id, may be given before the
 /// subcommand.
 fn no_run_option_with_subcommand(command: &clap::Command, matches: &ArgMatches) -> Result<()> {
-    let Some(name) = matches.subcommand_name() else {
+    // `config show` shows what a start with these options would use.
+    let Some(name) = matches.subcommand_name().filter(|name| *name != "config") else {
         return Ok(());
     };
     let Some(subcommand) = command.find_subcommand(name) else {
@@ -222,95 +234,137 @@ fn sentence(error: &str) -> String {
 }
 
 impl Cli {
-    fn resolve(mut self) -> Result<Command> {
+    fn resolve(mut self, matches: ArgMatches, folder: &Path) -> Result<Command> {
         match self.command.take() {
+            Some(Sub::Config { verb }) => self.resolve_config(verb, &matches, folder),
             // The subcommand's --json may be given before or after it.
             Some(sub) => sub.resolve(self.json.json, self.sysfs),
-            None => self.resolve_start(),
+            None => self.resolve_start(matches, folder),
         }
     }
 
+    fn resolve_config(
+        self,
+        verb: ConfigVerb,
+        matches: &ArgMatches,
+        folder: &Path,
+    ) -> Result<Command> {
+        let path = match &verb {
+            ConfigVerb::Check { path: Some(path) } => Some(path.clone()),
+            _ => self.once.config,
+        };
+        let levels = Levels::new(Place::of(path, folder).read()?, Some(matches))?;
+        let rows = levels.rows()?;
+        config_of(&levels)?;
+        Ok(Command::Print(match verb {
+            ConfigVerb::Show { json } if json || self.json.json => {
+                serde_json::to_string_pretty(&rows)? + "\n"
+            }
+            ConfigVerb::Show { .. } => levels::text(&rows),
+            ConfigVerb::Check { .. } => match levels.files()[..] {
+                [] => "no file: what is built in is used\n".to_string(),
+                ref files => files.iter().map(|file| format!("{file}: good\n")).collect(),
+            },
+        }))
+    }
+
     /// Without a subcommand: a run, or something to print.
-    fn resolve_start(self) -> Result<Command> {
+    fn resolve_start(self, matches: ArgMatches, folder: &Path) -> Result<Command> {
         let json = self.json.json;
-        if json && self.run.stats.or(self.run.monitor).is_none() {
+        if json && self.once.stats.or(self.once.monitor).is_none() {
             return Err(anyhow!(
                 "--json sets the format of printed statistics: give --stats or --monitor as well"
             ));
         }
-        let (print_version, help_stats) = (self.run.version, self.run.help_stats);
-        let (monitor, path) = (self.run.monitor, self.run.stats_path.clone());
+        let no_run = self.once.version || self.once.help_stats || self.once.monitor.is_some();
+        let place = match no_run {
+            true => Place::Nowhere,
+            false => Place::of(self.once.config.clone(), folder),
+        };
         // Resolved first, so that an invalid name is an error whatever else was requested.
-        let run = self.resolve_run()?;
-        Ok(match monitor {
-            _ if print_version => Command::Print(version() + "\n"),
-            _ if help_stats => Command::HelpStats,
-            Some(interval) => Command::Monitor {
-                path,
-                interval,
-                json,
-            },
-            None => run,
+        let levels = Levels::new(place.read()?, Some(&matches))?;
+        let run = levels.run_args()?;
+        Ok(match self.once.monitor {
+            _ if self.once.version => Command::Print(version() + "\n"),
+            _ if self.once.help_stats => Command::HelpStats,
+            Some(interval) => {
+                levels.plan()?;
+                Command::Monitor {
+                    path: run.stats_path,
+                    interval,
+                    json,
+                }
+            }
+            None => self.resolve_run(run, levels, matches, place)?,
         })
     }
 
-    fn resolve_run(self) -> Result<Command> {
-        let run = self.run;
-        let level = run.level();
-        let mut change = Change {
-            preset: Some(run.preset),
-            enable: run.enable,
-            disable: run.disable,
-            ..Change::default()
-        };
-        for (row, value) in [
-            (&SLICE, run.slice_us),
-            (&MIN_SLICE, run.min_slice_us),
-            (&CLAIM_TTL, run.claim_ttl_us),
-            (&RESCUE, run.rescue_us),
-            (&MIGRATION_COST, run.migration_cost_us),
-            (&FITS_MARGIN, run.fits_margin),
-            (&FITS_RT, run.fits_rt),
-            (&DELAY, run.delay_us),
-            (&FREQ_THRESHOLD, run.freq_threshold),
-        ] {
-            let value = value.map(|v| (row.name.to_string(), row.shown(v)));
-            change.set.extend(value);
-        }
-        let beside = ctl_path_beside(&run.stats_path);
-        let ctl_path = run.ctl_path.unwrap_or(beside);
-        if ctl_path == run.stats_path {
-            let path = ctl_path.display();
-            return Err(anyhow!(
-                "--stats-path and --ctl-path are both {path}: give two different paths"
-            ));
-        }
+    fn resolve_run(
+        self,
+        run: RunArgs,
+        levels: Levels,
+        matches: ArgMatches,
+        place: Place,
+    ) -> Result<Command> {
+        let (lock_memory, level) = (run.lock_memory, run.level());
         let config = Config {
-            settings: Settings::default().changed(&change)?,
-            freeze: run.freeze,
-            ignore_cpu_max: run.ignore_cpu_max,
-            cpuperf: run.cpuperf,
-            freq_source: run.freq_source,
-            freq_period: run.freq_period_ms,
             sysfs: self.sysfs.root(),
-            stats_path: run.stats_path,
-            stats_group: run.stats_group,
-            ctl_path,
-            ctl_group: run.ctl_group,
-            stats_interval: run.stats,
+            stats_interval: self.once.stats,
             stats_json: self.json.json,
-            exit_dump_len: run.exit_dump_len,
             libbpf: self.libbpf,
-            #[cfg(feature = "faults")]
-            faults: Default::default(),
+            ..config_of(&levels)?
+        };
+        let saved = place.saved();
+        let read = move || {
+            let now = Levels::new(place.read()?, Some(&matches))?;
+            let plan = now.plan()?;
+            config_of(&now)?;
+            Ok((plan, now.differs(&levels)))
         };
         Ok(Command::Run {
             config: Box::new(config),
-            lock_memory: run.lock_memory,
+            origin: Origin {
+                read: Some(Arc::new(read)),
+                saved,
+            },
+            lock_memory,
             level,
-            run_id: run.run_id,
+            run_id: self.once.run_id,
         })
     }
+}
+
+/// The configuration that files and options give. Fails if they contradict each other.
+fn config_of(levels: &Levels) -> Result<Config> {
+    let (run, plan) = (levels.run_args()?, levels.plan()?);
+    let beside = ctl_path_beside(&run.stats_path);
+    let ctl_path = run.ctl_path.unwrap_or(beside);
+    ensure!(
+        ctl_path != run.stats_path,
+        "--stats-path and --ctl-path are both {}: give two different paths",
+        ctl_path.display()
+    );
+    ensure!(
+        !run.freeze || plan.arms.is_empty() && plan.rules.is_empty(),
+        "with --freeze there are no arms and no rules, and {} has some: leave one of them out",
+        levels.files().join(", ")
+    );
+    Ok(Config {
+        settings: plan.everybody,
+        arms: plan.arms,
+        rules: plan.rules,
+        freeze: run.freeze,
+        ignore_cpu_max: run.ignore_cpu_max,
+        cpuperf: run.cpuperf,
+        freq_source: run.freq_source,
+        freq_period: run.freq_period_ms,
+        stats_path: run.stats_path,
+        stats_group: run.stats_group,
+        ctl_path,
+        ctl_group: run.ctl_group,
+        exit_dump_len: run.exit_dump_len,
+        ..Config::default()
+    })
 }
 
 impl Sub {
@@ -374,6 +428,7 @@ impl Sub {
                 json: json || too,
             },
             Sub::Monitor(args) => Command::View(args.options(json)),
+            Sub::Config { .. } => unreachable!("it is resolved with the options before it"),
         })
     }
 }
@@ -384,6 +439,7 @@ impl Text {
         let text = match self {
             Text::Features { name, json: too } => catalog::features(name.as_deref(), json || too)?,
             Text::Presets { json: too } => catalog::presets(json || too)?,
+            Text::Profiles { json: too } => catalog::profiles(json || too)?,
             Text::Completions { shell } => pages::completions(shell)?,
             Text::Man { folder } => return Ok(Command::Man { folder }),
         };

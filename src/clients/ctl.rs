@@ -3,11 +3,15 @@
 //! answer.
 
 use crate::machine::host::Host;
-use crate::policy::arms::{Change, DEFAULT_ARM};
+use crate::policy::arms::DEFAULT_ARM;
 use crate::policy::features::{FEATURES, TUNABLES};
+use crate::policy::file::Said;
+use crate::policy::plan::Changes;
 use crate::policy::rules::Whom;
+use crate::policy::settings::Change;
 use crate::util::print;
 use crate::util::refusal::Refused;
+use crate::util::whole_file;
 use crate::wire::client::{ask, is_absent};
 use crate::wire::protocol::Op;
 use anyhow::{Context, Result, bail};
@@ -16,7 +20,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::DirEntryExt;
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirEntryExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -54,6 +59,10 @@ pub enum Verb {
         #[arg(long, value_name = "NAME", default_value = DEFAULT_ARM)]
         arm: String,
     },
+    /// Write what was changed into a drop-in of the configuration, so that it stays after a restart
+    Save,
+    /// Read the configuration files again; a bad file changes nothing
+    Reload,
     /// List, add or delete arms
     Arms {
         #[command(subcommand)]
@@ -71,6 +80,10 @@ pub struct SetArgs {
     /// Arm to change
     #[arg(long, value_name = "NAME", default_value = DEFAULT_ARM)]
     arm: String,
+
+    /// Change to this profile: its features and tunables instead of the current ones
+    #[arg(long, value_name = "NAME", conflicts_with = "preset")]
+    profile: Option<String>,
 
     /// Start from this preset's features instead of the current ones
     #[arg(short, long, value_name = "NAME")]
@@ -176,6 +189,8 @@ fn question(verb: Verb) -> Result<(Op, AsText)> {
         Verb::Show { arm, .. } => (Op::Show { arm }, show),
         Verb::Set(args) => (set(args)?, changed),
         Verb::Reset { arm } => (Op::Reset { arm }, changed),
+        Verb::Save => (Op::Changes {}, saved),
+        Verb::Reload => (Op::Reload {}, changed),
         Verb::Arms { verb } => match verb {
             None | Some(ArmsVerb::List) => (Op::Show { arm: None }, arms),
             Some(ArmsVerb::Add { name: arm, preset }) => (Op::ArmAdd { arm, preset }, changed),
@@ -194,6 +209,7 @@ fn question(verb: Verb) -> Result<(Op, AsText)> {
 
 fn set(args: SetArgs) -> Result<Op> {
     let mut change = Change {
+        profile: args.profile,
         preset: args.preset,
         enable: args.enable,
         disable: args.disable,
@@ -215,6 +231,7 @@ pub fn run(path: &Path, verb: Verb, wait: Duration, json: bool) -> Result<()> {
     let answer = when_loaded(end, || match op {
         Op::Audit {} => ask_for_audit(path),
         Op::Limits {} => ask(path, &op).map(named),
+        Op::Changes {} => save(path, ask(path, &op)?),
         _ => ask(path, &op),
     })?;
     if json {
@@ -270,6 +287,53 @@ fn ask_for_audit(path: &Path) -> Result<Value> {
     Ok(best)
 }
 
+/// Writes the changes behind those of the file, and has the scheduler read it: later changes are
+/// then counted from it on. Returns what was written.
+fn save(path: &Path, answer: Value) -> Result<Value> {
+    let changes: Changes = serde_json::from_value(answer["changes"].clone())
+        .context("expected the changes from the scheduler, which may be of another version")?;
+    let file = PathBuf::from(text_of(&answer["file"]));
+    if changes == Changes::default() {
+        bail!("nothing to save: ctl has changed nothing since the configuration was read");
+    }
+    let name = file.display().to_string();
+    let old = match fs::read_to_string(&file) {
+        Ok(text) => Said::parse(&name, &text, &[])?,
+        Err(e) if e.kind() == ErrorKind::NotFound => Said::default(),
+        Err(e) => return Err(e).with_context(|| format!("cannot read {name}")),
+    };
+    let (said, elsewhere) = old.then(&changes);
+    let text = said.text()?;
+    let failed = || format!("cannot write {name}: run this as root");
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).with_context(failed)?;
+    }
+    let mode = |file: &fs::File| file.set_permissions(fs::Permissions::from_mode(0o644));
+    whole_file::replace(&file, &(SAVED_HEAD.to_string() + &text), mode).with_context(failed)?;
+    ask(path, &Op::Reload {})
+        .with_context(|| format!("{name} is written, but not in force yet"))?;
+    Ok(json!({"file": name, "text": text, "elsewhere": elsewhere}))
+}
+
+const SAVED_HEAD: &str =
+    "# Written by scx_roost ctl save. Remove this file to return to the others.\n";
+
+fn saved(answer: &Value) -> String {
+    let mut text = format!(
+        "{}:\n{}",
+        text_of(&answer["file"]),
+        text_of(&answer["text"])
+    );
+    for what in rows(&answer["elsewhere"]) {
+        let _ = writeln!(
+            text,
+            "{} is deleted now, but another file has it: delete it there too",
+            text_of(what)
+        );
+    }
+    text
+}
+
 fn changed(answer: &Value) -> String {
     format!("generation {} is in force\n", answer["generation"])
 }
@@ -306,8 +370,12 @@ fn show(answer: &Value) -> String {
         let tunables: Vec<String> = tunables.iter().map(tunable).collect();
         let _ = write!(
             text,
-            "arm {}: preset {}, {} rules\n  on        {on}\n  off       {off}\n  tunables  {}\n",
+            "arm {}: {}preset {}, {} rules\n  on        {on}\n  off       {off}\n  tunables  {}\n",
             text_of(&arm["name"]),
+            match text_of(&arm["profile"]) {
+                "" => String::new(),
+                profile => format!("profile {profile}, "),
+            },
             text_of(&arm["preset"]),
             arm["rules"],
             tunables.join(", ")
@@ -450,6 +518,8 @@ pub const EXAMPLES: &str = "Examples:
   scx_roost ctl rules add --comm 'Game*' --arm games     put tasks with such a name on it
   scx_roost ctl rules add --cgroup /sys/fs/cgroup/user.slice --arm games
   scx_roost ctl reset                                    arm default as it was at the start
+  scx_roost ctl set --profile gaming                     change to a profile
+  sudo scx_roost ctl save                                keep all of this after a restart
   scx_roost ctl show --audit                             check the sums of the CPUs
   scx_roost ctl show --limits                            groups with a CPU limit
   scx_roost ctl --wait 60 arms add games                 wait up to 60 s for the scheduler to start

@@ -61,6 +61,8 @@ struct Status {
 #[derive(Debug, Serialize)]
 struct Running {
     version: String,
+    /// Empty: none.
+    profile: String,
     preset: String,
     features: String,
     /// Features that differ from the preset, as `+claim -wide_idle`.
@@ -226,6 +228,7 @@ impl Running {
         let started = totals.start_time_s;
         Running {
             version: totals.version.clone(),
+            profile: totals.profile.clone(),
             preset: totals.preset.clone(),
             features: totals.features.clone(),
             changed: changed(&totals.preset, &totals.features),
@@ -252,7 +255,11 @@ impl Running {
             s => format!(", for {}", span(s)),
         };
         let state = if loading { "is being loaded" } else { "runs" };
-        let mut text = format!("scx_roost {} {state}: preset {}", self.version, self.preset);
+        let mut text = format!("scx_roost {} {state}: ", self.version);
+        if !self.profile.is_empty() {
+            let _ = write!(text, "profile {}, ", self.profile);
+        }
+        let _ = write!(text, "preset {}", self.preset);
         if !self.changed.is_empty() {
             let _ = write!(text, " {}", self.changed);
         }
@@ -461,9 +468,14 @@ mod tests {
             ..Default::default()
         };
         m.conditions.insert("throttled".into(), throttled);
+        m.profile = "auto: powersave".into();
         let text = Status::of_metrics(&m, None).text();
         assert!(
             text.contains("  health    throttled: CPU 3 was hot: clean its fan\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains(" runs: profile auto: powersave, preset mainline +claim"),
             "{text}"
         );
     }

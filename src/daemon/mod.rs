@@ -10,6 +10,7 @@ pub mod counters;
 pub mod load;
 pub mod looks;
 pub mod process;
+mod reload;
 pub mod rule_events;
 pub mod run;
 pub mod sampler;

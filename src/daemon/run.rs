@@ -130,8 +130,12 @@ impl Runner {
 
     fn announce(&self, policy: &policy_image, tun: &tunables, machine: &Machine, begin: Instant) {
         let everybody = self.control.everybody();
+        let profile = match everybody.profile() {
+            none if none.is_empty() => none,
+            some => format!("profile {some}, "),
+        };
         info!(
-            "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
+            "scx_roost runs: {profile}preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
             everybody.preset,
             everybody.features,
             policy.arm[0].task.slice_ns / 1000,

@@ -2,15 +2,16 @@
 //! The scheduler as the library shows it: what builds one, what holds one, and what talks to it
 //! from other threads of its process. `run.rs` loads it and keeps it loaded.
 
-use crate::daemon::control::{self, Control, Pending};
+use crate::daemon::control::{self, Control, Origin, Pending};
+use crate::daemon::reload::Reloads;
 use crate::daemon::run::{Observer, Runner};
 use crate::daemon::uevents::Uevents;
 use crate::doctor;
 use crate::machine::host::Host;
-use crate::policy::arms::Settings;
 use crate::policy::config::Config;
+use crate::policy::settings::Settings;
 use crate::util::privileges::{self, Access, Capabilities, Wanted};
-use crate::util::stop::{Stop, Stopper, stopper};
+use crate::util::stop::{Bell, Stop, Stopper, stopper};
 use crate::wire::protocol::Op;
 use crate::wire::socket::Bound;
 use crate::wire::stats::source::CounterSource;
@@ -79,6 +80,8 @@ pub struct Builder {
     config: Config,
     without_sockets: bool,
     observer: Observer,
+    origin: Origin,
+    reload: Bell,
 }
 
 impl Builder {
@@ -101,6 +104,15 @@ impl Builder {
     pub fn without_sockets(mut self) -> Builder {
         self.without_sockets = true;
         self
+    }
+
+    /// The configuration came from there, and is read again when the bell rings.
+    pub(crate) fn origin(self, origin: Origin, reload: Bell) -> Builder {
+        Builder {
+            origin,
+            reload,
+            ..self
+        }
     }
 
     /// Called each time that the scheduler has been attached, with the number of restarts. The
@@ -144,6 +156,7 @@ pub struct Scheduler {
     handle: Handle,
     sockets: Option<Sockets>,
     observer: Observer,
+    reload: Bell,
     _alone: Alone,
 }
 
@@ -166,15 +179,15 @@ impl Scheduler {
         let source = CounterSource::default();
         doctor::check_start(&host, &source, config.ignore_cpu_max)?;
         let sockets = (!builder.without_sockets).then(|| Sockets::bind(&config));
+        let control = Control::new(config.settings.clone(), config.freeze, source.clone());
+        control.begin(config.plan(), builder.origin)?;
         Ok(Scheduler {
             sockets: sockets.transpose()?,
-            handle: Handle {
-                control: Control::new(config.settings.clone(), config.freeze, source.clone()),
-                source,
-            },
+            handle: Handle { control, source },
             config,
             host,
             observer: builder.observer,
+            reload: builder.reload,
             _alone: alone,
         })
     }
@@ -246,6 +259,7 @@ impl Scheduler {
             }
             None => None,
         };
+        let _reloads = Reloads::start(&control, &self.reload)?;
         let _printer = Printer::start(&self.config, &source)?;
         let _uevents = Uevents::listen(control.bell())
             .inspect_err(|e| warn!("{e:#}: the next look notices its end, within a second"));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machine: CPUs, cores, last-level caches, nodes. `read` makes it from the files of a /sys,
 //! `facts` turns it into the tables of the BPF half. What changes while the scheduler runs has a
-//! small reader each: `policy`, `limits` and `modes` (cpufreq), `freq` (frequencies), `prefcore`,
-//! `idle_states`, `throttle`, `load` (/proc), `clocks`.
+//! small reader each: `policy`, `limits` and `modes` (cpufreq), `power` (the power setting), `freq`
+//! (frequencies), `prefcore`, `idle_states`, `throttle`, `load` (/proc), `clocks`.
 //!
 //! scx_utils has a `Topology`, but this reader replaces it. There the root is an environment
 //! variable and the cpumask width a process global, so two machines cannot exist in one process. It
@@ -23,6 +23,7 @@ mod load;
 mod modes;
 pub mod picture;
 mod policy;
+mod power;
 mod prefcore;
 mod read;
 mod throttle;
@@ -38,6 +39,7 @@ pub use limits::{Limit, Limits};
 pub use load::{CpuTime, cpu_times, resident_kb, waiting_permille};
 pub use modes::Modes;
 pub use policy::{Policies, Policy, driver, names};
+pub use power::Power;
 pub use prefcore::Rankings;
 pub use read::{advice, possible_cpus};
 pub use throttle::{Throttled, Throttles};

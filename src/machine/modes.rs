@@ -53,6 +53,11 @@ impl Modes {
         }
     }
 
+    /// Each EPP once; empty where there is none.
+    pub fn epps(&self) -> String {
+        names(self.cpus.values().filter_map(|m| m.epp.as_ref())).join(" ")
+    }
+
     /// For example 'governor schedutil, boost on'.
     pub fn text(&self) -> String {
         let boost = self

@@ -2,17 +2,14 @@
 //! Arms: policies side by side, each with its own features and tunables. Tasks that are on no other
 //! arm are on arm `default`. A change is applied whole or not at all.
 
-use crate::bpf::intf::{CAPACITY_SCALE, MAX_ARMS, arm, policy_image, task_policy};
+use crate::bpf::intf::{MAX_ARMS, policy_image};
+use crate::machine::Power;
 use crate::model::FreqRule;
-use crate::policy::features::{
-    self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, FeatureSet,
-    MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable, bits,
-};
+use crate::policy::features::{self, bits};
+use crate::policy::settings::{Change, Settings};
 use crate::publish::image_of_rows;
-use crate::util::names::instead;
 use crate::util::refusal::refuse;
 use anyhow::{Context, Result, bail};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -20,195 +17,6 @@ pub const DEFAULT_ARM: &str = "default";
 const SLOTS: usize = MAX_ARMS as usize;
 /// Bytes of an arm's name, at most.
 pub const NAME_MAX: usize = 15;
-
-/// Features and tunables, as requested. The default is the default preset without a change.
-///
-/// [`of_preset`](Settings::of_preset) and [`changed`](Settings::changed) make others.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// The preset that the features started from.
-    pub preset: String,
-    /// The features that are on.
-    pub features: FeatureSet,
-    /// Values other than the defaults, by name.
-    tunables: BTreeMap<&'static str, u32>,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            preset: DEFAULT_PRESET.to_string(),
-            features: features::preset(DEFAULT_PRESET)
-                .map_or_else(FeatureSet::default, |p| p.features),
-            tunables: BTreeMap::new(),
-        }
-    }
-}
-
-/// The settings to change, by name. `scx_roost --help` lists the names.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Change {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    /// The preset that replaces all features.
-    pub preset: Option<String>,
-    /// Features to switch on.
-    pub enable: Vec<String>,
-    /// Features to switch off.
-    pub disable: Vec<String>,
-    /// Values as text or as numbers, by the names of the tunables. Most are in us; the help has the
-    /// unit and the range of each.
-    pub set: BTreeMap<String, Value>,
-}
-
-impl Settings {
-    /// A preset without a change. Fails if no preset has this name.
-    pub fn of_preset(name: &str) -> Result<Settings> {
-        let preset = features::preset(name).with_context(|| unknown_preset(name))?;
-        Ok(Settings {
-            preset: name.to_string(),
-            features: preset.features,
-            tunables: BTreeMap::new(),
-        })
-    }
-
-    /// These settings with the change applied. A preset replaces the features and keeps the
-    /// tunables.
-    ///
-    /// Fails if the change is empty, if it has an unknown name or a value out of range, and if the
-    /// slice would be shorter than the least slice.
-    pub fn changed(&self, change: &Change) -> Result<Settings> {
-        if *change == Change::default() {
-            bail!(
-                "nothing to change: give a preset, features to enable or disable, or tunables to set"
-            );
-        }
-        let mut new = match &change.preset {
-            Some(preset) => Settings {
-                tunables: self.tunables.clone(),
-                ..Settings::of_preset(preset)?
-            },
-            None => self.clone(),
-        };
-        new.features = switched(new.features, &change.enable, &change.disable)?;
-        for (name, value) in &change.set {
-            let row = features::known_tunable(name).with_context(|| unknown_tunable(name))?;
-            let text = match value {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            match row.parse(&text) {
-                Ok(value) => new.set(row, value),
-                Err(possible) => bail!("{name} {text}: {possible}"),
-            }
-        }
-        new.check()?;
-        Ok(new)
-    }
-
-    /// Sets a tunable, in its own unit.
-    pub(crate) fn set(&mut self, row: &'static Tunable, value: u32) {
-        self.tunables.insert(row.name, value);
-    }
-
-    /// The effective value on a machine of `nr_cpus` CPUs. If slice-us or min-slice-us alone was
-    /// set, the default of the other one adapts to it.
-    #[doc(hidden)]
-    pub fn value(&self, row: &Tunable, nr_cpus: u32) -> u32 {
-        let asked = |row: &Tunable| self.tunables.get(row.name).copied();
-        let value = |row: &Tunable| asked(row).unwrap_or_else(|| row.default.value(nr_cpus));
-        if row.name == SLICE.name && asked(&SLICE).is_none() {
-            value(row).max(value(&MIN_SLICE))
-        } else if row.name == MIN_SLICE.name && asked(&SLICE).is_some() && asked(row).is_none() {
-            value(row).min(value(&SLICE))
-        } else {
-            value(row)
-        }
-    }
-
-    /// The slice must not be shorter than the least slice.
-    pub(crate) fn check(&self) -> Result<()> {
-        let asked = |row: &Tunable| self.tunables.get(row.name);
-        match (asked(&SLICE), asked(&MIN_SLICE)) {
-            (Some(slice), Some(min)) if slice < min => bail!(
-                "slice-us {slice} is below min-slice-us {min}: give a longer slice or a smaller minimum"
-            ),
-            _ => Ok(()),
-        }
-    }
-
-    /// The arm in the form that the BPF half reads, on a machine of `nr_cpus` CPUs.
-    #[doc(hidden)]
-    pub fn arm(&self, nr_cpus: u32) -> arm {
-        let ns = |row: &Tunable| u64::from(self.value(row, nr_cpus)) * 1000;
-        let margin = self.value(&FITS_MARGIN, nr_cpus);
-        arm {
-            task: task_policy {
-                features: self.features.0,
-                arm: 0,
-                slice_ns: ns(&SLICE),
-                min_slice_ns: ns(&MIN_SLICE),
-                claim_ttl_ns: ns(&CLAIM_TTL),
-                fits_scale: CAPACITY_SCALE * 100 / (100 - margin),
-                fits_rt: self.value(&FITS_RT, nr_cpus),
-                delay_ns: self.value(&DELAY, nr_cpus) * 1000,
-                pad: 0,
-            },
-            rescue_ns: ns(&RESCUE),
-            migration_cost_ns: ns(&MIGRATION_COST),
-        }
-    }
-
-    /// When a CPU's frequency counts as low. An arm without delay_migration has no rule.
-    pub fn freq_rule(&self) -> FreqRule {
-        if self.features.has(bits::delay_migration) {
-            FreqRule::of_code(self.value(&FREQ_THRESHOLD, 1))
-        } else {
-            FreqRule::Off
-        }
-    }
-}
-
-/// A feature must not be in both lists.
-fn switched(base: FeatureSet, enable: &[String], disable: &[String]) -> Result<FeatureSet> {
-    if let Some(name) = enable.iter().find(|n| disable.contains(n)) {
-        bail!("feature '{name}' is given to both --enable and --disable: give it to one");
-    }
-    let mut set = base;
-    for name in enable {
-        set = set.with(known_feature(name)?);
-    }
-    for name in disable {
-        set = set.without(known_feature(name)?);
-    }
-    // A sub-switch that was on before its feature was disabled stays, without effect or error.
-    match features::orphans(set).find(|f| enable.iter().any(|e| e == f.name)) {
-        Some(f) => bail!(
-            "feature '{}' needs '{}': enable that too, or leave this out",
-            f.name,
-            f.parent
-        ),
-        None => Ok(set),
-    }
-}
-
-fn known_feature(name: &str) -> Result<FeatureSet> {
-    let feature = features::feature(name).with_context(|| {
-        let names: Vec<&str> = features::FEATURES.iter().map(|f| f.name).collect();
-        format!("unknown feature '{name}': {}", instead(name, &names))
-    })?;
-    Ok(feature.bit)
-}
-
-fn unknown_preset(name: &str) -> String {
-    let names: Vec<&str> = features::PRESETS.iter().map(|p| p.name).collect();
-    format!("unknown preset '{name}': {}", instead(name, &names))
-}
-
-fn unknown_tunable(name: &str) -> String {
-    let names: Vec<&str> = features::TUNABLES.iter().map(|t| t.name).collect();
-    format!("unknown tunable '{name}': {}", instead(name, &names))
-}
 
 #[derive(Clone, Debug)]
 pub struct Arm {
@@ -236,6 +44,7 @@ impl Arm {
             .collect();
         json!({
             "name": self.name,
+            "profile": self.settings.profile(),
             "preset": self.settings.preset,
             "features": self.settings.features.to_string(),
             "tunables": tunables,
@@ -299,6 +108,39 @@ impl Arms {
         Ok(())
     }
 
+    /// Gives an arm another origin. What differed from the old one stays different.
+    pub fn rebase(&mut self, name: &str, origin: &Settings) -> Result<()> {
+        let arm = self.settings(name)?;
+        let origin = origin.under(arm.settings.power());
+        let change = arm.settings.since(&arm.origin);
+        arm.settings = match change == Change::default() {
+            true => origin.clone(),
+            false => origin
+                .changed(&change)
+                .with_context(|| format!("arm {name}, with what ctl has changed"))?,
+        };
+        arm.origin = origin;
+        Ok(())
+    }
+
+    /// The settings that a new arm has, and returns to when it is reset.
+    pub fn begin(&mut self, slot: usize, origin: Settings) {
+        if let Some(arm) = &mut self.slots[slot] {
+            *arm = Arm::new(&arm.name, origin);
+        }
+    }
+
+    /// Tells all arms the power setting of the machine. True if one of them changes by it.
+    pub fn follow(&mut self, power: Power) -> bool {
+        let mut changed = false;
+        for arm in self.slots.iter_mut().flatten() {
+            let settings = arm.settings.under(power);
+            changed |= settings.profile() != arm.settings.profile();
+            (arm.origin, arm.settings) = (arm.origin.under(power), settings);
+        }
+        changed
+    }
+
     /// Restores the settings that the arm was made with.
     pub fn reset(&mut self, name: &str) -> Result<()> {
         let arm = self.settings(name)?;
@@ -322,6 +164,7 @@ impl Arms {
             Some(preset) => Settings::of_preset(preset)?,
             None => self.everybody().settings.clone(),
         };
+        let settings = settings.under(self.everybody().settings.power());
         let Some(slot) = self.slots.iter().position(Option::is_none) else {
             let text = format!("there are {SLOTS} arms, the most that are possible: delete one");
             return Err(refuse(libc::ENOSPC, text));
@@ -383,20 +226,6 @@ mod tests {
         let error = arms.change(arm, &change(text)).unwrap_err().to_string();
         assert_eq!(format!("{before:?}"), format!("{:?}", arms.image(8, &[])));
         error
-    }
-
-    #[test]
-    fn switches_go_on_top_of_the_preset() {
-        let mainline = Settings::of_preset("mainline").unwrap();
-        let asked = change(r#"{"enable":["wide_idle"],"disable":["sis_util"]}"#);
-        let set = mainline.changed(&asked).unwrap().features;
-        assert_eq!(
-            set,
-            mainline
-                .features
-                .without(bits::sis_util)
-                .with(bits::wide_idle)
-        );
     }
 
     #[test]
@@ -524,35 +353,5 @@ mod tests {
             error.starts_with("freq-threshold fast: off, auto, 1000 to"),
             "{error}"
         );
-    }
-
-    #[test]
-    fn a_slice_is_never_below_the_least_one() {
-        let arm = |slice: Option<u32>, min: Option<u32>| {
-            let mut settings = Settings::default();
-            let rows = [(slice, &SLICE), (min, &MIN_SLICE)];
-            for (value, row) in rows {
-                if let Some(value) = value {
-                    settings.set(row, value);
-                }
-            }
-            let task = settings.arm(64).task;
-            (task.slice_ns / 1000, task.min_slice_ns / 1000)
-        };
-        assert_eq!(arm(Some(500), None), (500, 500));
-        assert_eq!(arm(None, Some(5000)), (5000, 5000));
-        assert_eq!(arm(Some(900), Some(900)), (900, 900));
-        let task = Settings::default().arm(64).task;
-        assert_eq!((task.fits_scale, task.fits_rt), (1024, 0));
-        // fits_capacity() of the kernel
-        let mut settings = Settings::default();
-        settings.set(&FITS_MARGIN, 20);
-        settings.set(&FITS_RT, 1);
-        let task = settings.arm(64).task;
-        assert_eq!((task.fits_scale, task.fits_rt), (1280, 1));
-        assert_eq!(task.delay_ns, 50_000);
-        let min = u64::from(MIN_SLICE.default.value(64));
-        assert_eq!(arm(None, None), (2800, min));
-        assert_eq!(arm(Some(1500), None), (1500, min));
     }
 }

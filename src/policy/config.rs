@@ -5,9 +5,11 @@
 use crate::bpf::intf::tunables;
 use crate::machine::FreqSource;
 use crate::machine::cpufreq::{CpuFreq, CpuPerf};
-use crate::policy::arms::Settings;
+use crate::policy::plan::{Plan, RuleOf};
+use crate::policy::settings::Settings;
 use libbpf_rs::libbpf_sys::bpf_object_open_opts;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,6 +43,10 @@ pub fn failure_beside(stats: &Path) -> PathBuf {
 pub struct Config {
     /// Features and tunables of the arm `default`, on which all tasks start.
     pub settings: Settings,
+    /// Arms beside it, by name.
+    pub arms: BTreeMap<String, Settings>,
+    #[doc(hidden)]
+    pub rules: Vec<RuleOf>,
     /// The settings are fixed at load, and there is no other arm. The features become a constant of
     /// the programs; tunables are read as usual.
     pub freeze: bool,
@@ -91,6 +97,8 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             settings: Settings::default(),
+            arms: BTreeMap::new(),
+            rules: Vec::new(),
             freeze: false,
             ignore_cpu_max: false,
             cpuperf: CpuPerf::Auto,
@@ -124,6 +132,15 @@ fn wait_bound_ns(timeout: Option<&str>) -> u64 {
 }
 
 impl Config {
+    /// The arms and rules at the start.
+    pub(crate) fn plan(&self) -> Plan {
+        Plan {
+            everybody: self.settings.clone(),
+            arms: self.arms.clone(),
+            rules: self.rules.clone(),
+        }
+    }
+
     /// Whether a test wants the paths of older kernels.
     pub(crate) fn old_paths(&self) -> bool {
         #[cfg(feature = "faults")]

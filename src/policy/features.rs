@@ -40,6 +40,11 @@ impl FeatureSet {
         FeatureSet(self.0 & !other.0)
     }
 
+    /// The features in both sets.
+    pub const fn and(self, other: FeatureSet) -> FeatureSet {
+        FeatureSet(self.0 & other.0)
+    }
+
     /// Whether all features of the other set are in this one.
     pub fn has(self, other: FeatureSet) -> bool {
         self.0 & other.0 == other.0
@@ -193,6 +198,17 @@ impl Tunable {
             };
             format!("{}{unit} are possible{plain}", self.possible())
         })
+    }
+
+    /// What the help calls a value.
+    pub fn value_name(&self) -> &'static str {
+        match (&self.default, self.unit, self.max) {
+            (Default::Rule(_), ..) => "RULE",
+            (_, "us", _) => "US",
+            (_, "percent", _) => "PERCENT",
+            (_, _, 1) => "0|1",
+            _ => "N",
+        }
     }
 
     /// The values, without their unit.
@@ -454,6 +470,7 @@ mod tests {
     fn names_are_unique_and_need_no_comma() {
         let mut names: Vec<&str> = FEATURES.iter().map(|f| f.name).collect();
         names.extend(PRESETS.iter().map(|p| p.name));
+        names.extend(crate::policy::profiles::PROFILES.iter().map(|p| p.name));
         names.extend(TUNABLES.iter().map(|t| t.name));
         let count = names.len();
         names.sort_unstable();

@@ -17,7 +17,8 @@ use std::fmt;
 use std::fs::Metadata;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// The table of tickets also has those of arms. Half of the other places stay free, so that
 /// `new_ticket` finds one soon.
@@ -61,7 +62,7 @@ impl fmt::Display for Whom {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Rule {
     pub whom: Whom,
     /// The slot of its arm.
@@ -69,12 +70,12 @@ pub struct Rule {
     means: Means,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Means {
     Cgroup(Found),
     Comm,
     /// The process, and its ticket.
-    Pid(OwnedFd, u32),
+    Pid(Arc<OwnedFd>, u32),
 }
 
 /// A cgroup that was looked up. The rules are not locked during the lookup: a path given by a
@@ -104,6 +105,30 @@ impl Found {
         })
     }
 
+    /// A cgroup that is not looked up, as if it were gone.
+    pub fn absent(path: &Path) -> Found {
+        Found {
+            folder: path.to_path_buf(),
+            id: None,
+        }
+    }
+
+    /// A cgroup that may not exist yet. Its nearest folder above that does is looked up.
+    pub fn planned(path: &Path) -> Result<Found> {
+        let plain = |part: Component| matches!(part, Component::RootDir | Component::Normal(_));
+        if !path.components().all(plain) {
+            bail!(
+                "cgroup {}: expected a path from / on, without '..'",
+                path.display()
+            );
+        }
+        let there = path.ancestors().find(|above| above.is_dir());
+        let there = there.unwrap_or(Path::new("/"));
+        let above = Found::look_up(there).with_context(|| format!("cgroup {}", path.display()))?;
+        let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
+        Ok(Found::absent(&above.folder.join(rest)).again())
+    }
+
     /// Looks the cgroup up again. On the default hierarchy the inode number of a folder is the id
     /// of its cgroup.
     pub fn again(self) -> Found {
@@ -123,7 +148,7 @@ pub struct Table {
     pub tickets: Vec<ticket>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
     /// The ticket of `exec` for each slot in use.
@@ -183,7 +208,7 @@ impl Rules {
     /// Returns the ticket for the process.
     pub fn add_pid(&mut self, pid: u32, pidfd: OwnedFd, slot: usize) -> Result<u32> {
         let ticket = self.new_ticket();
-        self.add(Whom::Pid(pid), slot, Means::Pid(pidfd, ticket))?;
+        self.add(Whom::Pid(pid), slot, Means::Pid(Arc::new(pidfd), ticket))?;
         Ok(ticket)
     }
 
@@ -194,6 +219,11 @@ impl Rules {
         };
         self.rules.remove(at);
         Ok(())
+    }
+
+    /// Puts the last `count` rules before all others, in their order.
+    pub fn last_first(&mut self, count: usize) {
+        self.rules.rotate_right(count);
     }
 
     /// Takes over what was found of `cgroups()`, and drops the rules of processes that ended. True

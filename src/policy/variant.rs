@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A variant as one word, for comparisons: a preset, and after it the settings that differ.
+//! A variant as one word, for comparisons: a preset or a profile, and after it the settings that
+//! differ.
 
-use crate::policy::arms::{Change, Settings};
 use crate::policy::features;
+use crate::policy::profiles;
+use crate::policy::settings::{Change, Settings};
 use crate::util::names::instead;
 use anyhow::{Result, bail, ensure};
 
-/// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`; a feature without a value is on. Errors: an
-/// unknown name, an invalid value.
+/// Reads `PRESET|PROFILE[+FEATURE=on|off][+TUNABLE=VALUE]...`; a feature without a value is on.
+/// Errors: an unknown name, an invalid value.
 pub fn settings(name: &str) -> Result<Settings> {
     Settings::default().changed(&change(name)?)
 }
@@ -30,8 +32,15 @@ fn parts(name: &str) -> Vec<String> {
 /// As `settings`, as a change of an arm.
 pub fn change(name: &str) -> Result<Change> {
     let mut parts = parts(name).into_iter();
+    let first = parts.next();
+    let is_profile = |name: &String| profiles::profile(name).is_some();
+    let (profile, preset) = match first.as_ref().is_some_and(is_profile) {
+        true => (first, None),
+        false => (None, first),
+    };
     let mut change = Change {
-        preset: parts.next(),
+        profile,
+        preset,
         ..Change::default()
     };
     for part in parts {

@@ -219,7 +219,7 @@ impl Frequencies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::arms::Settings;
+    use crate::policy::settings::Settings;
     use crate::publish::image;
     use std::fs;
     use tempfile::TempDir;

@@ -8,9 +8,9 @@ use crate::machine::host::Host;
 use crate::machine::{Facts, FreqSource, Policies};
 use crate::model::FreqRule;
 use crate::native::Kernel;
-use crate::policy::arms::Settings;
 use crate::policy::config::Config;
 use crate::policy::features::bits;
+use crate::policy::settings::Settings;
 use crate::publish::{Frequencies, Scans};
 use std::path::Path;
 

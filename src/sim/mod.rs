@@ -77,9 +77,9 @@ pub use trace::Pictures;
 
 use crate::machine::Facts;
 use crate::native::{Kernel, World};
-use crate::policy::arms::Settings;
 use crate::policy::config::Config;
 use crate::policy::features::bits;
+use crate::policy::settings::Settings;
 use anyhow::{Result, ensure};
 use check::Check;
 use cosmos::Cosmos;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What can be compared: the policy's own C in sched_ext, and the comparators.
 
-use crate::policy::arms::Settings;
+use crate::policy::settings::Settings;
 use crate::policy::variant::settings;
 use anyhow::{Result, ensure};
 
 /// The variants, for help and documentation.
 pub const NAMES: [(&str, &str); 7] = [
     (
-        "PRESET",
-        "the policy's own C in sched_ext, with the preset's features",
+        "PRESET, PROFILE",
+        "the policy's own C in sched_ext, with the features of the preset or profile",
     ),
     (
         "eevdf[:PRESET]",

@@ -17,8 +17,8 @@ pub struct Stopper {
 #[derive(Clone)]
 pub struct Stop(Receiver<Infallible>);
 
-/// A `Stop` and what triggers it. The `Stopper` may be dropped in any thread, for example in a
-/// signal handler of the crate ctrlc.
+/// A `Stop` and what triggers it. The `Stopper` may be dropped in any thread, for example in one
+/// that waits for a signal.
 pub fn stopper() -> (Stopper, Stop) {
     let (sender, receiver) = bounded(0);
     (Stopper { _open: sender }, Stop(receiver))

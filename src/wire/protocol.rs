@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Requests to the control socket: a line of JSON each, and a line of JSON as the answer.
 
-use crate::policy::arms::Change;
 use crate::policy::rules::Whom;
+use crate::policy::settings::Change;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -58,6 +58,10 @@ pub enum Op {
         /// The tasks that it is about.
         whom: Whom,
     },
+    /// Reads the configuration files again.
+    Reload {},
+    /// What was changed since the configuration was read.
+    Changes {},
     /// Puts the process that asks, and the processes that it starts, on an arm.
     Exec {
         /// The arm's name.

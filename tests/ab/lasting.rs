@@ -4,7 +4,8 @@
 use scx_roost::ab::lasting::Lasting;
 use scx_roost::ab::variant::Scope;
 use scx_roost::cli::{self, Command};
-use scx_roost::policy::arms::{Arms, Settings};
+use scx_roost::policy::arms::Arms;
+use scx_roost::policy::settings::Settings;
 
 const BASE: &str = "mainline+rescue-us=9000";
 const FOUND: &str = "mainline+prev_core=on+prev_idle=off+slice-us=5600";

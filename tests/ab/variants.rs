@@ -52,7 +52,7 @@ fn invalid_variants_are_refused() {
     for unknown in ["roast", "EEVDF", "scx_cosmos", "lavd+claim"] {
         let (told, preset) = (error(unknown), unknown.trim_end_matches("+claim"));
         let known = format!(
-            "variant {unknown}: unknown preset '{preset}': expected eevdf, pinned, scx:COMMAND (scx:/usr/bin/scx_lavd) or a preset of scx_roost: roost, mainline"
+            "variant {unknown}: unknown preset '{preset}': expected eevdf, pinned, scx:COMMAND (scx:/usr/bin/scx_lavd), a preset of scx_roost: roost, mainline"
         );
         assert!(told.starts_with(&known), "{told}");
     }
@@ -120,7 +120,8 @@ fn what_is_of_the_machine_is_not_for_a_command() {
 /// This holds for any other variants, in any order.
 #[test]
 fn an_arm_has_nothing_of_the_variants_before() {
-    use scx_roost::policy::arms::{Arms, DEFAULT_ARM, Settings};
+    use scx_roost::policy::arms::{Arms, DEFAULT_ARM};
+    use scx_roost::policy::settings::Settings;
     use scx_roost::wire::protocol::Op;
     let variants = ["mainline+slice-us=1000", "mainline", "roost+fits-margin=5"]
         .map(|n| Variant::parse(n).unwrap());

@@ -4,6 +4,7 @@
 
 use crate::top;
 use scx_roost::policy::features::{FEATURES, PRESETS, TUNABLES};
+use scx_roost::policy::profiles::PROFILES;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
@@ -283,11 +284,13 @@ fn unknown_name(words: &[String]) -> Option<&String> {
     let feature = |name: &str| FEATURES.iter().any(|f| f.name == name);
     let tunable = |name: &str| TUNABLES.iter().any(|t| t.name == name);
     let preset = |name: &str| PRESETS.iter().any(|p| p.name == name);
+    let profile = |name: &str| PROFILES.iter().any(|p| p.name == name);
     let unknown = |pair: &&[String]| {
         let placeholder = pair[1].chars().all(|c| c.is_ascii_uppercase());
         let known = match (words[1].as_str(), pair[0].as_str()) {
             (_, "--enable" | "--disable") => feature(&pair[1]),
             (_, "--preset") => preset(&pair[1]),
+            (_, "--profile") => profile(&pair[1]),
             ("ctl", "--set") => tunable(pair[1].split('=').next().unwrap_or_default()),
             _ => true,
         };

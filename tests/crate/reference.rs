@@ -7,6 +7,7 @@
 
 use crate::documents::whole_program;
 use scx_roost::policy::features::{FEATURES, PRESETS, TUNABLES, Tunable};
+use scx_roost::policy::profiles::PROFILES;
 use scx_roost::wire::stats::host::{CPU_GAUGES, Condition, EVENTS, GAUGES, HostRow};
 use scx_roost::wire::stats::{HIST_HELPS, HISTS, NR_BUCKETS, ROWS, metas};
 use std::collections::BTreeSet;
@@ -164,7 +165,7 @@ fn matrix() -> String {
 
 #[test]
 fn the_page_of_features_is_the_table() {
-    let mut text = "# Features, tunables, presets\n\n\
+    let mut text = "# Features, tunables, presets, profiles\n\n\
         Every switch and every number that can be set, at the start and at run time \
         ([control.md](control.md)).\n[presets.md](presets.md) says why a preset has its \
         features. The [glossary](../glossary.md) defines the\nterms.\n\n"
@@ -197,6 +198,17 @@ fn the_page_of_features_is_the_table() {
     text += &table(["preset", "what it is"], rows);
     text += "\n";
     text += &matrix();
+    text += "\n## Profiles\n\n\
+        A profile is a preset with changes, under the name of its purpose. \
+        [presets.md](presets.md#profiles)\nhas what the simulator says of each.\n\n";
+    let rows = PROFILES.iter().map(|p| {
+        let (help, cost) = (p.help.into(), p.cost.into());
+        [code(p.name), code(p.variant), help, cost]
+    });
+    text += &table(
+        ["profile", "variant", "what it is for", "what it costs"],
+        rows,
+    );
     compare("features.md", &text);
 }
 

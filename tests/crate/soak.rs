@@ -9,7 +9,7 @@ use scx_roost::daemon::control::Control;
 use scx_roost::daemon::watch::{Past, Watch};
 use scx_roost::machine::host::Host;
 use scx_roost::machine::{Clocks, FreqFiles, Machine, resident_kb};
-use scx_roost::policy::arms::{Change, Settings};
+use scx_roost::policy::settings::{Change, Settings};
 use scx_roost::publish::Scans;
 use scx_roost::wire::stats::source::CounterSource;
 use std::fs;

@@ -48,6 +48,7 @@ fn serve() -> Served {
     source.set_arms(vec![ArmShown {
         slot: 0,
         name: "default".into(),
+        profile: String::new(),
         preset: "roost".into(),
         features: "prev_idle".into(),
     }]);

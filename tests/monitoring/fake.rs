@@ -58,6 +58,7 @@ fn arm(slot: usize, name: &str, preset: &str, features: &str) -> ArmShown {
     ArmShown {
         slot,
         name: name.into(),
+        profile: String::new(),
         preset: preset.into(),
         features: features.into(),
     }

@@ -2,8 +2,8 @@
 //! The command line of `scx_roost sim`.
 
 use scx_roost::cli::{Command, parse};
-use scx_roost::policy::arms::Settings;
 use scx_roost::policy::features::{FITS_MARGIN, FITS_RT, bits};
+use scx_roost::policy::settings::Settings;
 use scx_roost::sim::{self, Linux, Policy, Rules, Wanted};
 
 fn wanted(args: &str) -> anyhow::Result<Wanted> {

@@ -4,9 +4,10 @@
 
 use super::service::Running;
 use crate::cli::{self, Command};
-use crate::policy::arms::{Change, DEFAULT_ARM};
+use crate::policy::arms::DEFAULT_ARM;
 use crate::policy::features::{self, FeatureSet};
 use crate::policy::rules::Whom;
+use crate::policy::settings::Change;
 use crate::wire::client::ask;
 use crate::wire::protocol::Op;
 use anyhow::{Context, Result, ensure};
@@ -186,6 +187,7 @@ impl Arm {
         let tunables = self.tunables.iter();
         let tunables = tunables.filter(|(name, value)| has(name) != Some(*value));
         Change {
+            profile: None,
             preset: Some(self.preset.clone()),
             enable: names(on),
             disable: names(off),
@@ -197,8 +199,8 @@ impl Arm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::arms::Settings;
     use crate::policy::features::bits;
+    use crate::policy::settings::Settings;
 
     fn live(features: &str) -> Live {
         let arm = Arm {

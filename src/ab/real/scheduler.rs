@@ -321,9 +321,11 @@ fn log(folder: &Path) -> PathBuf {
     folder.join("log")
 }
 
-/// scx_roost with its own sockets.
+/// scx_roost with its own sockets, and without the configuration of the machine: a variant is what
+/// its name says.
 fn roost(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
+    command.args(["--config", "none"]);
     command.arg("--stats-path").arg(folder.join("stats"));
     command.arg("--ctl-path").arg(folder.join("ctl"));
     command

@@ -5,16 +5,21 @@
 //! fails, the clients get an error, but the changes are kept and published at a later look.
 
 mod live;
+mod plans;
 mod sampling;
 
 pub use live::{Audit, Limit, Live, Ticket};
+pub use plans::Origin;
+use plans::Read;
 use sampling::Sampled;
 
 use crate::bpf::intf::policy_image;
 use crate::daemon::rule_events::RuleEvents;
 use crate::model::LogLimiter;
-use crate::policy::arms::{Arms, Settings};
+use crate::policy::arms::Arms;
+use crate::policy::plan::Plan;
 use crate::policy::rules::{Found, Rules, Subjects, Whom, pidfd_of};
+use crate::policy::settings::Settings;
 use crate::publish::{Frequencies, Scans};
 use crate::util::refusal::refuse;
 use crate::util::stop::Bell;
@@ -35,6 +40,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Control(Arc<Mutex<State>>);
 
 struct State {
+    /// What arms and rules began with, or were changed to by reading the files again.
+    plan: Plan,
+    origin: Origin,
     arms: Arms,
     rules: Rules,
     generation: u32,
@@ -118,6 +126,11 @@ impl Control {
         let mut rules = Rules::default();
         rules.arm_added(0);
         let state = State {
+            plan: Plan {
+                everybody: everybody.clone(),
+                ..Plan::default()
+            },
+            origin: Origin::default(),
             arms: Arms::new(everybody),
             rules,
             generation: 0,
@@ -169,7 +182,7 @@ impl Control {
             control: self.clone(),
             pidfd: pidfd_of(std::process::id())?,
         };
-        let answer = peer.apply(vec![Asked::new(op)]).pop();
+        let answer = peer.apply(vec![peer.asked(op)]).pop();
         answer.context("a request has an answer")?
     }
 
@@ -324,6 +337,7 @@ impl State {
         let shown = |(slot, arm): (usize, &crate::policy::arms::Arm)| ArmShown {
             slot,
             name: arm.name.clone(),
+            profile: arm.settings.profile(),
             preset: arm.settings.preset.clone(),
             features: arm.settings.features.to_string(),
         };
@@ -333,17 +347,22 @@ impl State {
     fn apply(&mut self, asked: Asked, peer: BorrowedFd) -> Result<Answer> {
         let reads = matches!(
             asked.op,
-            Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {}
+            Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {} | Op::Changes {}
         );
         if self.frozen && !reads {
-            let text = "the scheduler runs with --freeze and accepts no change: start it without";
-            return Err(refuse(libc::EROFS, text));
+            return Err(frozen());
         }
         match asked.op {
             Op::Show { arm } => return self.show(arm.as_deref()).map(Answer::Data),
             Op::Audit {} => return Ok(Answer::Data(json!(self.loaded()?.audit()?))),
             Op::Limits {} => return Ok(Answer::Data(json!(self.loaded()?.limits()))),
             Op::Rules {} => return Ok(Answer::Data(self.show_rules())),
+            Op::Changes {} => return self.changes().map(Answer::Data),
+            Op::Reload {} => {
+                let read = asked.read.context("the files are read before")?;
+                self.read_again(&read)?;
+                return Ok(Answer::Changed);
+            }
             Op::Set { arm, change } => self.arms.change(&arm, &change)?,
             Op::Reset { arm } => self.arms.reset(&arm)?,
             Op::ArmAdd { arm, preset } => {
@@ -435,6 +454,11 @@ impl State {
     }
 }
 
+fn frozen() -> anyhow::Error {
+    let text = "the scheduler runs with --freeze and accepts no change: start it without";
+    refuse(libc::EROFS, text)
+}
+
 /// One client of the socket.
 struct Peer {
     control: Control,
@@ -443,7 +467,7 @@ struct Peer {
 
 impl Client for Peer {
     fn requests(&mut self, lines: &[Vec<u8>], answers: &mut Answers) -> Result<()> {
-        let asked = lines.iter().map(|line| parse(line)).collect();
+        let asked = lines.iter().map(|line| self.parse(line)).collect();
         let answered = self.apply(asked).into_iter();
         let mut texts = answered.map(|answer| answer.map(|value| value.to_string()));
         texts.try_for_each(answers)
@@ -470,15 +494,26 @@ impl Peer {
     }
 }
 
-/// A request, with the cgroup that it names. The lookup may take long, so it is done before the
-/// state is locked.
+/// A request, with the cgroup that it names or the files that it has read. That may take long, so
+/// it is done before the state is locked.
 struct Asked {
     op: Op,
     cgroup: Option<Found>,
+    read: Option<Read>,
 }
 
-impl Asked {
-    fn new(op: Op) -> Result<Asked> {
+impl Peer {
+    fn parse(&self, line: &[u8]) -> Result<Asked> {
+        let request: Request =
+            serde_json::from_slice(line).context("expected a request, a line of JSON")?;
+        if request.req != "ctl" {
+            bail!("unknown request '{}': expected ctl", request.req);
+        }
+        let op = serde_json::from_value(request.args);
+        self.asked(op.context("the request's args name no known operation")?)
+    }
+
+    fn asked(&self, op: Op) -> Result<Asked> {
         let cgroup = match &op {
             Op::RuleAdd {
                 whom: Whom::Cgroup(path),
@@ -486,16 +521,10 @@ impl Asked {
             } => Some(Found::look_up(path)?),
             _ => None,
         };
-        Ok(Asked { op, cgroup })
+        let read = match &op {
+            Op::Reload {} => Some(self.control.read_plan()?),
+            _ => None,
+        };
+        Ok(Asked { op, cgroup, read })
     }
-}
-
-fn parse(line: &[u8]) -> Result<Asked> {
-    let request: Request =
-        serde_json::from_slice(line).context("expected a request, a line of JSON")?;
-    if request.req != "ctl" {
-        bail!("unknown request '{}': expected ctl", request.req);
-    }
-    let op = serde_json::from_value(request.args);
-    Asked::new(op.context("the request's args name no known operation")?)
 }

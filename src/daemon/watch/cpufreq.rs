@@ -3,7 +3,7 @@
 //! cores.
 
 use super::Watch;
-use crate::machine::{self, Modes, Policies, Rankings, several};
+use crate::machine::{self, Modes, Policies, Power, Rankings, several};
 use crate::model::{LogLimiter, Settled, Sharing, preferred_cores, suppressed_suffix};
 use crate::publish::{Capacity, Frequencies};
 use crate::wire::stats::host::{Condition, Event};
@@ -57,6 +57,7 @@ impl Watch {
     pub(super) fn begin_cpufreq(&mut self) {
         self.read_cpufreq();
         self.set_modes(Modes::read(&self.host, &self.cpufreq.policies, None));
+        self.look_at_power();
         // Also where cpufreq is missing, which must be reported too.
         self.follow_frequencies();
         self.look_at_rankings();
@@ -100,6 +101,16 @@ impl Watch {
         }
         self.set_modes(modes);
         self.read_anew()
+    }
+
+    /// Has arms follow the machine's power setting. The governor and EPP are as of the last look at
+    /// them.
+    pub(super) fn look_at_power(&mut self) {
+        if self.control.follows_power() {
+            let known = &self.cpufreq;
+            let (power, why) = Power::read(&self.host, &known.modes, known.driver.as_deref());
+            self.control.follow_power(power, &why);
+        }
     }
 
     fn set_modes(&mut self, modes: Modes) {

@@ -35,6 +35,8 @@ const ODD_STAT: &str = "/proc/stat has no CPU times: utilisation of the CPUs is 
 const OFTEN: Duration = Duration::from_millis(900);
 /// For what seldom changes: rankings, governors, throttle counts.
 const SELDOM: Duration = Duration::from_secs(10);
+/// For the power setting, while an arm follows it.
+const POWER: Duration = Duration::from_secs(3);
 /// For what needs a walk through all cgroups. One was made before the start.
 const RARELY: Duration = Duration::from_secs(600);
 /// Cgroups visited in one look; the next looks continue the walk.
@@ -105,6 +107,7 @@ pub struct Watch {
     past: Past,
     left_behind: Arc<AtomicBool>,
     often: Every,
+    power: Every,
     seldom: Every,
     rarely: Every,
 }
@@ -145,6 +148,7 @@ impl Watch {
             past,
             left_behind: Arc::default(),
             often: Every::new(OFTEN),
+            power: Every::new(POWER),
             seldom: Every::new(SELDOM),
             rarely: Every::after(RARELY),
         };
@@ -201,6 +205,9 @@ impl Watch {
             changed |= self.look_at_modes(now.monotonic, idle);
             self.look_at_rankings();
             self.look_at_heat(&now);
+        }
+        if self.power.due(now.monotonic) {
+            self.look_at_power();
         }
         if self.rarely.due(now.monotonic) {
             let tree = self.host.cgroup.as_deref().filter(|_| self.limits_lost);

@@ -4,8 +4,8 @@
 use super::levels::LLC;
 use super::*;
 use crate::native::World;
-use crate::policy::arms::Settings;
 use crate::policy::config::Config;
+use crate::policy::settings::Settings;
 use crate::sim::model;
 use crate::sim::policy::Linux;
 

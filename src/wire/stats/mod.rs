@@ -115,6 +115,8 @@ macro_rules! stat_table {
             pub gauges: Gauges,
             #[stat(desc = "version of the scheduler")]
             pub version: String,
+            #[stat(desc = "profile of arm default, and what auto stands for now; empty: none")]
+            pub profile: String,
             #[stat(desc = "preset the features started from")]
             pub preset: String,
             #[stat(desc = "features that are on")]

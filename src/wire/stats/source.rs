@@ -45,6 +45,8 @@ pub struct Running {
 pub struct ArmShown {
     pub slot: usize,
     pub name: String,
+    /// Empty: none.
+    pub profile: String,
     pub preset: String,
     pub features: String,
 }
@@ -328,6 +330,7 @@ impl State {
         let everybody = everybody.map(|arm| arm.shown.clone()).unwrap_or_default();
         Metrics {
             version: env!("CARGO_PKG_VERSION").to_string(),
+            profile: everybody.profile,
             preset: everybody.preset,
             features: everybody.features,
             governor: self.governor.clone(),

@@ -6,13 +6,14 @@ mod frequencies;
 mod idle;
 mod loaded;
 mod members;
+mod plans;
 mod requests;
 
 use anyhow::{Result, bail};
 use scx_roost::bpf::intf::policy_image;
 use scx_roost::daemon::control::{Attached, Audit, Control, Limit, Live, Ticket};
-use scx_roost::policy::arms::Settings;
 use scx_roost::policy::rules::Table;
+use scx_roost::policy::settings::Settings;
 use scx_roost::wire::socket::Server;
 use scx_roost::wire::stats::source::CounterSource;
 use serde_json::Value;

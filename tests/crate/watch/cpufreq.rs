@@ -2,6 +2,7 @@
 //! Drivers, governors, limits and frequencies that change.
 
 use super::*;
+use scx_roost::policy::features::{FeatureSet, bits};
 
 #[test]
 fn limits_are_followed_and_reported() {
@@ -348,4 +349,32 @@ fn limits_that_cannot_be_published_are_tried_again() {
     assert_eq!(image.capacity[3], 256);
     assert!(!seen(bench.later(&mut watch, 4, 0, 0)).changed);
     assert_eq!(counted(), 1);
+}
+
+/// Arms with the profile auto follow the power setting within seconds; what ctl has set stays.
+#[test]
+fn auto_follows_the_power_setting() {
+    let bench = bench("mainline");
+    let mut watch = bench.watch();
+    let has = |bit: FeatureSet| {
+        let image = bench.told.0.lock().unwrap().image.unwrap();
+        image.arm[0].task.features & bit.0 != 0
+    };
+    let profile = || bench.control.everybody().profile();
+    let platform = |text: &str| bench.tree.write("firmware/acpi/platform_profile", text);
+    platform("low-power\n");
+    bench.later(&mut watch, 4, 0, 0);
+    assert_eq!(profile(), "");
+    bench.ask(r#"{"op":"set","arm":"default","change":{"profile":"auto","disable":["claim"]}}"#);
+    assert_eq!(profile(), "auto");
+    bench.later(&mut watch, 8, 0, 0);
+    assert_eq!(profile(), "auto: powersave");
+    assert!(has(bits::bias_prev));
+    platform("balanced\n");
+    bench.later(&mut watch, 9, 0, 0);
+    assert_eq!(profile(), "auto: powersave", "it is not read at each look");
+    bench.later(&mut watch, 12, 0, 0);
+    assert_eq!(profile(), "auto");
+    assert!(has(bits::wide_idle) && !has(bits::bias_prev));
+    assert!(!has(bits::claim), "as ctl has set it");
 }

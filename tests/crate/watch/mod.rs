@@ -13,7 +13,7 @@ use scx_roost::daemon::watch::{Looked, Past, Watch};
 use scx_roost::machine::host::Host;
 use scx_roost::machine::{Clocks, FreqFiles, FreqSource, Machine};
 use scx_roost::model::{Lateness, Seen};
-use scx_roost::policy::arms::{Change, Settings};
+use scx_roost::policy::settings::{Change, Settings};
 use scx_roost::util::stop::{Woken, stopper};
 use scx_roost::wire::stats::host::ConditionMetrics;
 use scx_roost::wire::stats::source::CounterSource;

@@ -5,7 +5,7 @@
 use super::fake::FakeDaemon;
 use crate::targets::live::Forgets;
 use scx_roost::daemon::control::Control;
-use scx_roost::policy::arms::Settings;
+use scx_roost::policy::settings::Settings;
 use scx_roost::wire::stats::host::CpuGauges;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

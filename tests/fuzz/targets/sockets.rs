@@ -4,7 +4,7 @@
 
 use super::live::Forgets;
 use scx_roost::daemon::control::Control;
-use scx_roost::policy::arms::Settings;
+use scx_roost::policy::settings::Settings;
 use scx_roost::wire::socket::Client;
 use scx_roost::wire::stats::host::{Condition, CpuGauges};
 use scx_roost::wire::stats::server;
