@@ -12,6 +12,8 @@ use std::path::Path;
 struct Kind {
     name: &'static str,
     workload: &'static str,
+    /// The profile that is meant for it.
+    profile: &'static str,
     /// The params of the workload on a machine of so many CPUs.
     params: fn(u64) -> Vec<String>,
 }
@@ -21,21 +23,25 @@ const KINDS: [Kind; 6] = [
     Kind {
         name: "build",
         workload: "kbuild",
+        profile: "server",
         params: |cpus| vec![format!("jobs={cpus}")],
     },
     Kind {
         name: "desktop",
         workload: "desktop",
+        profile: "auto",
         params: |cpus| vec![format!("jobs={cpus}")],
     },
     Kind {
         name: "game",
         workload: "game",
+        profile: "gaming",
         params: |_| Vec::new(),
     },
     Kind {
         name: "server",
         workload: "requests",
+        profile: "server",
         params: |cpus| {
             let threads = (cpus * 3 / 4).max(2);
             vec![format!("users={}", cpus * 4), format!("threads={threads}")]
@@ -44,11 +50,13 @@ const KINDS: [Kind; 6] = [
     Kind {
         name: "workers",
         workload: "algorithm3",
+        profile: "server",
         params: |cpus| vec![format!("workers={}", (cpus / 3).max(2))],
     },
     Kind {
         name: "messages",
         workload: "hackbench",
+        profile: "server",
         params: |cpus| {
             let (groups, fds) = if cpus > 8 { (2, 20) } else { (1, 10) };
             let [groups, fds] = [format!("groups={groups}"), format!("fds={fds}")];
@@ -63,6 +71,8 @@ const MIX: usize = 5;
 #[derive(Debug)]
 pub struct Load {
     pub name: String,
+    /// The profile that is meant for it. None: nobody has said.
+    pub profile: Option<&'static str>,
     workload: String,
     params: Vec<String>,
 }
@@ -72,6 +82,7 @@ pub fn asked(names: &[String], cpus: u64) -> Result<Vec<Load>> {
     let of_kind = |kind: &Kind| Load {
         name: kind.name.to_string(),
         workload: kind.workload.to_string(),
+        profile: Some(kind.profile),
         params: (kind.params)(cpus),
     };
     if names.is_empty() {
@@ -95,6 +106,7 @@ pub fn asked(names: &[String], cpus: u64) -> Result<Vec<Load>> {
         Ok(Load {
             name: name.clone(),
             workload: name.clone(),
+            profile: None,
             params: Vec::new(),
         })
     };
@@ -146,6 +158,12 @@ mod tests {
             ]
         );
         assert!(params(2).contains(&"threads=2".to_string()));
+    }
+
+    #[test]
+    fn each_kind_has_a_profile_that_exists() {
+        let known = |kind: &Kind| crate::policy::profiles::profile(kind.profile).is_some();
+        assert!(KINDS.iter().all(known));
     }
 
     #[test]

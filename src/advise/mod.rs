@@ -116,6 +116,8 @@ pub struct Simulated {
     pub load: String,
     /// What counts: "files a second".
     pub unit: String,
+    /// The profile that is meant for such a load; it was not simulated.
+    pub profile: Option<&'static str>,
     /// One for each preset, in the order of `PRESETS`.
     pub effects: Vec<Effect>,
     /// The command that shows more of it.
@@ -151,6 +153,7 @@ pub fn advise(args: &AdviseArgs) -> Result<Advice> {
         loads.push(Simulated {
             load: load.name,
             unit: counts(&report),
+            profile: load.profile,
             effects: effects(&report),
             command: plan.again,
         });
@@ -270,6 +273,7 @@ mod tests {
         Simulated {
             load: "x".into(),
             unit: "files a second".into(),
+            profile: None,
             effects: PRESETS.iter().zip(gains).map(effect).collect(),
             command: String::new(),
         }

@@ -3,6 +3,7 @@
 
 use super::{Advice, BASE, Effect, OURS, Simulated, measurement};
 use crate::util::text::paragraph;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const WIDTH: usize = 100;
@@ -27,6 +28,7 @@ impl Advice {
         for (head, said) in [
             ("What to expect", self.expected()),
             ("What to start", self.start()),
+            ("Profile", self.profiles()),
             ("How sure", self.sure()),
             ("Here", self.here()),
         ] {
@@ -70,6 +72,22 @@ impl Advice {
              which that is true is clearly better.",
             effect.preset,
             effect.text()
+        )
+    }
+
+    fn profiles(&self) -> String {
+        let mut of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for load in &self.loads {
+            let profile = load.profile.unwrap_or("none");
+            of.entry(profile).or_default().push(&load.load);
+        }
+        let each = of
+            .iter()
+            .map(|(profile, loads)| format!("{profile} for {}", loads.join(", ")));
+        format!(
+            "{}. A profile is a preset with slices for one purpose; these were not simulated \
+             (scx_roost profiles).",
+            each.collect::<Vec<_>>().join("; ")
         )
     }
 

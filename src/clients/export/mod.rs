@@ -13,7 +13,9 @@ mod textfile;
 
 pub use args::{EXAMPLES, ExportArgs, Output};
 pub use listener::Listener;
-pub use source::{Answer, Series, Source};
+#[cfg(feature = "internals")]
+pub use source::Answer;
+pub use source::{Series, Source};
 
 use crate::util::print;
 use crate::util::stop::Stop;
