@@ -18,11 +18,16 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// In the first line; another number means another format.
 pub const FORMAT: &str = "scx_roost ab 1";
 /// Most runs of a comparison, counted or not.
 const ALL_RUNS_MAX: usize = 10_000_000;
+/// How long a result file may be locked, and how often that is tried again.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_NAP: Duration = Duration::from_millis(20);
 /// Most runs of one variant.
 pub const RUNS_MAX: usize = 10_000;
 
@@ -417,9 +422,16 @@ impl ResultFile {
         Ok((written, recorded))
     }
 
-    /// Locks the file: two writers would mix their lines.
+    /// Locks the file: two writers would mix their lines. A child of this process that has not
+    /// executed its program yet holds the locks of the files that are closed here, for a moment.
     fn locked(file: File, path: &Path) -> Result<ResultFile> {
-        match file.try_lock() {
+        let begin = Instant::now();
+        let mut locked = file.try_lock();
+        while matches!(locked, Err(TryLockError::WouldBlock)) && begin.elapsed() < LOCK_PATIENCE {
+            sleep(LOCK_NAP);
+            locked = file.try_lock();
+        }
+        match locked {
             Ok(()) => Ok(ResultFile {
                 file,
                 path: path.to_path_buf(),

@@ -97,7 +97,7 @@ pub enum Sub {
         #[arg(value_parser = clap::value_parser!(u64).range(1..))]
         steps: u64,
     },
-    /// Find the features and tunables that suit a command, with the same runs and statistics as ab
+    /// Find the features and tunables that suit a command, with the statistics of ab
     #[cfg(feature = "ab")]
     #[command(after_help = ab::args::TUNE_EXAMPLES)]
     Tune {
@@ -112,7 +112,7 @@ pub enum Sub {
     #[cfg(feature = "ab")]
     #[command(name = ab::real::guardian::COMMAND, hide = true)]
     AbGuardian,
-    /// Simulate a workload on a modelled machine with the policy's own code, and compare variants
+    /// Simulate a workload on a modelled machine under the policy's own code
     #[cfg(feature = "sim")]
     #[command(after_help = crate::sim::EXAMPLES, args_conflicts_with_subcommands = true)]
     Sim {
@@ -290,13 +290,14 @@ pub struct SysfsArg {
     pub sysfs: Option<PathBuf>,
 }
 
-impl RunArgs {
-    pub fn level(&self) -> LevelFilter {
-        self.log_level.unwrap_or(match self.verbose {
-            0 => LevelFilter::Info,
+impl OnceArgs {
+    /// `usual`: that of the configuration.
+    pub fn level(&self, usual: Option<LevelFilter>) -> LevelFilter {
+        match self.verbose {
+            0 => usual.unwrap_or(LevelFilter::Info),
             1 => LevelFilter::Debug,
             _ => LevelFilter::Trace,
-        })
+        }
     }
 }
 
@@ -322,12 +323,8 @@ const SPECIAL: &str = "Special cases";
 /// Options of a run that a configuration file may have too, with the same names.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Log more, including libbpf's messages: the same as --log-level debug, or trace if repeated
-    #[arg(short, long, action = ArgAction::Count)]
-    pub verbose: u8,
-
     /// Log this level and more severe ones: error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", conflicts_with = "verbose", value_parser = log_level, help_heading = SPECIAL)]
+    #[arg(long, value_name = "LEVEL", value_parser = log_level, help_heading = SPECIAL)]
     pub log_level: Option<LevelFilter>,
 
     /// Source of the CPUs' frequencies: auto, cpuperf (what ticks see), cpufreq, off, or a folder
@@ -385,6 +382,10 @@ pub struct OnceArgs {
     /// Run, and print statistics every SECS seconds (0.1 to 3600)
     #[arg(long, value_name = "SECS", value_parser = seconds, conflicts_with = "monitor")]
     pub stats: Option<Duration>,
+
+    /// Log more, including libbpf's messages: the same as --log-level debug, or trace if repeated
+    #[arg(short, long, action = ArgAction::Count, conflicts_with = "log_level")]
+    pub verbose: u8,
 
     /// Print the version and exit
     #[arg(short = 'V', long)]
@@ -511,7 +512,6 @@ const AFTER_HELP: &str = "\
 Examples:
   scx_roost                                 run with the default preset until Ctrl-C
   scx_roost --preset mainline --stats 1     the kernel's placement, statistics every second
-  scx_roost --disable wide_idle             the default preset without one feature
   scx_roost status                          is it running, and what has it done?
   scx_roost ctl set --enable wide_idle      switch a feature on at run time
   scx_roost exec --arm x -- make            run a command on another arm

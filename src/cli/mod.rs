@@ -306,7 +306,7 @@ impl Cli {
         matches: ArgMatches,
         place: Place,
     ) -> Result<Command> {
-        let (lock_memory, level) = (run.lock_memory, run.level());
+        let (lock_memory, level) = (run.lock_memory, self.once.level(run.log_level));
         let config = Config {
             sysfs: self.sysfs.root(),
             stats_interval: self.once.stats,

@@ -28,7 +28,7 @@ fn for_the_machine_it_is_a_start() {
         "scx_roost --preset mainline --enable prev_core --disable prev_idle --slice-us 5600";
     assert_eq!(lasting.now, [start]);
     assert_eq!((&lasting.each_time, &lasting.arm), (&None, &None));
-    let service = format!("ExecStart=/usr/local/bin/{start}");
+    let service = format!("ExecStart={start}");
     assert_eq!(lasting.drop_in, ["[Service]", "ExecStart=", &service]);
     assert!(matches!(read(start), Command::Run { .. }));
     let set = "scx_roost ctl set --arm default --preset mainline --enable prev_core --disable prev_idle --set slice-us=5600";
