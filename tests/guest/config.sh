@@ -7,7 +7,10 @@
 . /tests/lib.sh
 ETC=/etc/scx_roost
 mkdir -p $ETC/config.d
-shows() { scx_roost ctl show >/tmp/show && grep -qF "$1" /tmp/show || { sed 's/^/# show: /' /tmp/show && false; }; }
+shows() {
+	scx_roost ctl show >/tmp/show
+	grep -qF "$1" /tmp/show || { sed 's/^/# show: /' /tmp/show && false; }
+}
 log_has() { grep -qF "$1" $LOG; }
 hup() { kill -HUP $ROOST_PID; }
 

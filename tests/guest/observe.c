@@ -362,8 +362,7 @@ static double bucket_in_json(const struct samples *json, const char *name, int l
 
 	label(name, "arm", arm);
 	for (int i = 0; i <= bucket; i++) {
-		const double *found =
-			find(json, "args.resp.arms.%s.%.*s.%d", arm, length, name, i);
+		const double *found = find(json, "args.resp.arms.%s.%.*s.%d", arm, length, name, i);
 
 		total += found ? *found : NAN;
 	}
