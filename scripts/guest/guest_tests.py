@@ -2,14 +2,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run tests/guest/*.sh in the virtual machine.
 
-A test is a shell script whose first lines give its requirements: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
-'# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix; '6.16 7.3': on these), '# own-boot: yes',
-'# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
-the matrix), '# long: yes' (only where it is named, or with --every-kernel), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: faults' (the
-scheduler with faults, too, as scx_roost_spin and scx_roost_old; 'embed': examples/embed.rs; 'rt-app': that, and the files
-tests/guest/*.json; 'systemd': the first process is systemd, and the unit of contrib/ is there; with 'own-boot'; 'package':
-systemd, dpkg and two versions of the Debian package).
-'# append: isolcpus=2' puts words on the kernel's command line. Tests that want the same machine share a boot.
+A test is a shell script whose first lines give its requirements:
+
+  # topology: 8         the machines; several: '1 4 8'
+  # accel: tcg          or icount, where time is counted in instructions
+  # timeout: 120        guest seconds
+  # quick: yes          also run on every kernel of the matrix; '6.16 7.3': on these
+  # own-boot: yes       it shares no boot
+  # twice: yes          its own boot, done twice: both must print the same bytes
+  # kernels: 7.1        only on that kernel, with the matrix
+  # long: yes           only where it is named, or with --every-kernel
+  # append: WORDS       put on the kernel's command line
+  # needs: policy       the native tests of the policy, and their tables
+  # needs: faults       the scheduler with faults too, as scx_roost_spin and scx_roost_old
+  # needs: embed        examples/embed.rs
+  # needs: rt-app       that, and the files tests/guest/*.json
+  # needs: systemd      it is the first process, and has the unit of contrib/; with own-boot
+  # needs: package      systemd, dpkg and two versions of the Debian package
+
+Tests that want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
 
   guest_tests.py nice stress -v        these two, with all that they print

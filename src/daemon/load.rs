@@ -43,6 +43,7 @@ pub fn load_object<'obj>(
     members: Option<BorrowedFd>,
     object: &'obj mut MaybeUninit<OpenObject>,
 ) -> Result<BpfSkel<'obj>> {
+    let begin = Instant::now();
     let _quiet = ToLog::begin();
     let builder = BpfSkelBuilder::default();
     let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
@@ -87,28 +88,20 @@ pub fn load_object<'obj>(
         ops.cpu_release = std::ptr::null_mut();
         skel.progs.roost_switch.set_autoload(true);
     }
-    scx_ops_load!(skel, roost_ops, uei).context(
+    let loaded = scx_ops_load!(skel, roost_ops, uei).context(
         "the kernel rejects the scheduler (-v shows its messages; 'scx_roost doctor' may know the reason)",
-    )
+    )?;
+    debug!(
+        "BPF programs loaded after {} ms",
+        begin.elapsed().as_millis()
+    );
+    Ok(loaded)
 }
 
 impl<'obj> Instance<'obj> {
-    pub fn load(
-        config: &Config,
-        facts: &Facts,
-        tun: &tunables,
-        policy: &policy_image,
-        hotplug_seq: u64,
-        members: Option<BorrowedFd>,
-        object: &'obj mut MaybeUninit<OpenObject>,
-    ) -> Result<Instance<'obj>> {
-        let begin = Instant::now();
-        let skel = load_object(config, facts, tun, policy, hotplug_seq, members, object)?;
-        debug!(
-            "BPF programs loaded after {} ms",
-            begin.elapsed().as_millis()
-        );
-        Ok(Instance { skel, link: None })
+    /// What `load_object` has loaded, not attached yet.
+    pub fn new(skel: BpfSkel<'obj>) -> Instance<'obj> {
+        Instance { skel, link: None }
     }
 
     pub fn attach(&mut self) -> Result<()> {

@@ -4,7 +4,7 @@
 
 use crate::bpf::intf::{policy_image, tunables};
 use crate::daemon::control::Control;
-use crate::daemon::load::Instance;
+use crate::daemon::load::{Instance, load_object};
 use crate::daemon::looks::Looks;
 use crate::daemon::scheduler::Ended;
 use crate::daemon::urgent::Urgent;
@@ -171,7 +171,7 @@ impl Runner {
             .control
             .image(machine.cpus.len() as u32, watch.capacities());
         let mut object = MaybeUninit::<OpenObject>::uninit();
-        let mut scheduler = Instance::load(
+        let mut scheduler = Instance::new(load_object(
             &self.config,
             &facts,
             &tun,
@@ -179,7 +179,7 @@ impl Runner {
             hotplug_seq,
             self.members.as_ref().map(OwnedFd::as_fd),
             &mut object,
-        )?;
+        )?);
         self.members = Some(scheduler.members()?);
         let told = self.control.attach(Box::new(scheduler.live()?), &policy)?;
         scheduler.attach()?;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A rule: whom it puts on which arm.
+/// A rule: which tasks it puts on which arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleOf {
     pub whom: Whom,

@@ -22,6 +22,6 @@ check "each was changed as it ran" [ "$(grep -c '^[MR][a-z]*: preset' /tmp/embed
 check "avg_idle is off in each" [ "$(grep '^[MR][a-z]*: preset' /tmp/embed | grep -cw avg_idle)" = 0 ]
 check "each was told to have ended" [ "$(grep -c 'is no longer loaded' /tmp/embed)" = 3 ]
 check "each placed tasks" [ "$(sed -n 's/.* \([0-9]*\) wakeups placed.*/\1/p' /tmp/embed | grep -cv '^0$')" = 3 ]
-check "the last line says who schedules now" grep -q "own scheduler is back" /tmp/embed
+check "the last line says which scheduler runs now" grep -q "own scheduler is back" /tmp/embed
 
 finish

@@ -339,7 +339,9 @@ fn help(state: &State, room: Room) -> Vec<Row> {
 fn about(view: View) -> &'static [&'static str] {
     match view {
         View::Overview => &[
-            "How busy the machine is, how many tasks woke and how long they waited, and what is wrong. Where wakeups went: a task can be counted in several lines. Each LLC is a bar. The counters that count most come with their meaning.",
+            "How busy the machine is, how many tasks woke and how long they waited, and what \
+             is wrong. Where wakeups went: a task can be counted in several lines. Each LLC \
+             is a bar. The counters that count most come with their meaning.",
         ],
         View::Machine => &[
             "Each core: its CPUs (the threads), each with a bar and a number for how busy it is in percent, and the core's \
@@ -347,7 +349,9 @@ fn about(view: View) -> &'static [&'static str] {
             "The arrow keys choose a CPU, an LLC or a node, whichever is drawn; its details are below.",
         ],
         View::Rates => &[
-            "Counts per second of the last interval, by group. Counters that have not counted yet are hidden. Left and right choose an arm, or all together; the meaning and the last values of the chosen counter are below.",
+            "Counts per second of the last interval, by group. Counters that have not counted \
+             yet are hidden. Left and right choose an arm, or all together; the meaning and \
+             the last values of the chosen counter are below.",
         ],
         View::Arms => &[
             "Arms side by side: wakeups per second, the time from a wakeup until the task ran (its median and its 99 % quantile), and the shares of wakeups that were placed on the task's previous CPU, on an idle core, in another LLC, and on a busy CPU because no idle one was found. Below: the features of the chosen arm.",

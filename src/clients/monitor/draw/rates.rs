@@ -76,7 +76,8 @@ fn table(state: &State, room: Room) -> Vec<Row> {
         return paragraph(room, Role::Faint, &nothing(state));
     }
     let columns = ((room.width.saturating_sub(1) + GAP) / (COLUMN + GAP)).max(1);
-    let is_chosen = |item: &Item| matches!(item, Item::Counter(i) if *i == state.counter());
+    let counter = state.counter();
+    let is_chosen = |item: &Item| matches!(item, Item::Counter(i) if *i == counter);
     let chosen = items.iter().position(is_chosen).unwrap_or(0);
     // Scroll by whole columns, so that nothing moves while the chosen counter stays visible.
     let column = chosen / height;
