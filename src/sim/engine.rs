@@ -9,6 +9,8 @@ mod forks;
 mod hotplug;
 mod pace;
 mod switch;
+#[cfg(test)]
+mod tests;
 
 use super::Rng;
 use super::caches::Caches;
@@ -52,6 +54,9 @@ struct Cpu {
     rate: u64,
     /// Its timers: when they are due, and whose sleep they end.
     timers: Vec<(u64, TaskId)>,
+    /// The governor's kworker, and when it was called last, ns.
+    kworker: Option<TaskId>,
+    called: u64,
 }
 
 /// The `anew` of `Engine::run`. Its argument: the CPUs that are away.
@@ -117,6 +122,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             settled: 0,
             rate: FULL,
             timers: Vec::new(),
+            kworker: None,
+            called: 0,
         };
         Engine {
             clock: Clock::new(slots),
@@ -130,7 +137,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             cores,
             caches,
             cstates,
-            group_load: GroupLoad::default(),
+            group_load: GroupLoad::new(cpus),
             daemon,
             chance: Rng::stream(wait.seed, 1),
             wait,
@@ -355,7 +362,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             let at = until.max(self.clock.now());
             self.clock.set(self.sleep(task), at);
             self.cpus[cpu].timers.push((at, task));
-        } else {
+        } else if !self.wait.kernel(self.tasks[task].group) {
             self.tasks[task].stuck = true;
             self.stuck += 1;
         }
@@ -450,10 +457,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.obey(wake.cpu);
     }
 
-    /// The woken task comes to another CPU, so that its old and its new CPU change the load of its
-    /// group. Returns the ns for which `by`, which wakes it, waits for that.
+    /// The woken task changes the load of its group. Returns the ns for which `by`, which wakes it,
+    /// waits for that.
     fn changes_load(&mut self, task: TaskId, by: usize, to: usize) -> u64 {
-        let Some(from) = self.tasks[task].cpu.filter(|&from| from != to) else {
+        let Some(from) = self.tasks[task].cpu else {
             return 0;
         };
         // The kernel's threads are in no group.
@@ -461,10 +468,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             return 0;
         }
         let now = self.clock.now();
-        let comes = self.group_load.write(by, now, &self.costs);
-        let goes = self.group_load.write(from, now, &self.costs);
-        self.pay(from, goes - comes);
-        comes
+        self.group_load.moves(from, to, by, now, &self.costs)
     }
 
     fn arrives(&mut self, task: TaskId) {
@@ -487,7 +491,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if self.wait.load.faults.ticks_stop(cpu, self.clock.now()) {
             return;
         }
-        self.pay(cpu, self.costs.tick);
+        let writes = self.group_load.ticks(cpu, self.clock.now(), &self.costs);
+        self.pay(cpu, self.costs.tick + writes);
+        self.calls_kworker(cpu);
         let speed = self.cores.tick(cpu, self.clock.now()) * u64::from(CAPACITY_SCALE) / FULL;
         self.follows(cpu);
         if let Some(kernel) = self.sched.kernel() {
@@ -495,6 +501,22 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
         self.sched.tick(cpu, task, &mut self.orders);
         self.obey(cpu);
+    }
+
+    /// The tick of a busy CPU, through which schedutil hears of it, queues its kworker (kernel:
+    /// cpufreq_update_util(), sugov_deferred_update()). That of an idle one does not
+    /// (task_tick_idle()). Not modelled: wakeups queue it too, and nothing does while the frequency
+    /// is right.
+    fn calls_kworker(&mut self, cpu: usize) {
+        let Some(task) = self.cpus[cpu].kworker else {
+            return;
+        };
+        let (now, period) = (self.clock.now(), self.costs.kworker_period);
+        let due = now >= self.cpus[cpu].called + period;
+        if due && self.tasks[task].state == State::Asleep {
+            self.cpus[cpu].called = now;
+            self.place(task, Wake::timer(cpu), None);
+        }
     }
 
     fn timer(&mut self, cpu: usize, which: timer_kind) {

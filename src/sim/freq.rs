@@ -188,13 +188,12 @@ impl Freqs {
         let next = match self.governor {
             Governor::Performance => highest,
             // A step that is due is taken at once: it is the scheduler's call about the task which
-            // wakes up, or about the kworker, that leads to it (kernel: cpufreq_update_util(),
-            // sugov_should_update_freq()). Else utilisation has decayed while the core was idle.
-            Governor::Schedutil if now >= domain.stepped + self.step => {
+            // wakes up, or about the kworker, that leads to it (kernel: cpufreq_update_util()).
+            Governor::Schedutil if self.due(of.domain, now) => {
                 self.domains[of.domain].stepped = now;
                 self.towards(of.domain)
             }
-            Governor::Schedutil => domain.now.min(self.wanted(core)),
+            Governor::Schedutil => domain.now,
             // An idle CPU makes no new requests.
             Governor::Pstate => domain.now.min(highest),
             Governor::Hardware => {
@@ -251,13 +250,27 @@ impl Freqs {
         self.governor == Governor::Schedutil && of.asked.is_none() && self.of(core) != highest
     }
 
-    /// All busy domains take a step towards their targets.
+    /// True if the domain may take a step. schedutil's are at least so far apart, whatever leads to
+    /// them (kernel: sugov_should_update_freq()).
+    fn due(&self, domain: usize, now: u64) -> bool {
+        self.governor != Governor::Schedutil || now >= self.domains[domain].stepped + self.step
+    }
+
+    /// When the core's domain takes its next step, after one of `follow` now.
+    pub fn next(&self, core: usize, now: u64) -> u64 {
+        match self.governor {
+            Governor::Schedutil => self.domain(core).stepped + self.step,
+            _ => now + self.step,
+        }
+    }
+
+    /// All busy domains take a step towards their targets, if it is due.
     pub fn follow(&mut self, now: u64) {
         for (highest, busy) in self.highest.iter_mut().zip(&self.busy_cores) {
             *highest = self.boost[*busy];
         }
         for at in 0..self.domains.len() {
-            if self.domains[at].busy_cores > 0 {
+            if self.domains[at].busy_cores > 0 && self.due(at, now) {
                 self.domains[at].now = self.towards(at);
                 self.domains[at].stepped = now;
             }
@@ -273,5 +286,35 @@ impl Freqs {
         let domain = &self.domains[domain];
         let wanted = self.wanted(domain.cores[0]);
         wanted.clamp(domain.now.saturating_sub(change), domain.now + change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of 4 ms, each all the way. Neither a clock of other cores nor a core that becomes busy
+    /// again makes one come sooner.
+    #[test]
+    fn schedutils_steps_are_apart() {
+        const MS: u64 = 1_000_000;
+        let params = Params::of("e7-8870v4/passive");
+        let mut freqs = Freqs::new(&params, &[0; 4], &[0, 1, 2, 3]);
+        let half = (FULL / 2) as f64 * HEADROOM;
+        freqs.ask(0, FULL / 2);
+        freqs.turns(0, true, 10 * MS);
+        assert_eq!(freqs.of(0), half as u64);
+        freqs.ask(0, FULL);
+        freqs.follow(11 * MS);
+        assert_eq!(
+            (freqs.of(0), freqs.next(0, 11 * MS)),
+            (half as u64, 14 * MS)
+        );
+        freqs.follow(14 * MS);
+        assert_eq!(freqs.of(0), FULL);
+        freqs.turns(0, false, 15 * MS);
+        freqs.ask(0, FULL / 2);
+        freqs.turns(0, true, 16 * MS);
+        assert_eq!(freqs.of(0), FULL);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Kernel threads, a group of one task for each CPU. They wake there now and then, and compete with
-//! the other tasks.
+//! Kernel threads, a group of one task for each CPU. They compete with the other tasks. Some wake
+//! now and then, the governor's kworkers when a tick of their CPU calls them.
 
 use super::load::{Expr, Group, Load, Step, Vary};
 use super::params::Params;
@@ -20,13 +20,9 @@ pub fn add(load: &mut Load, params: &Params, machine: &Machine) {
             load.groups.push(group("noise", cpu.id, &noise));
         }
         if period > 0 {
-            // The CPU's tick queues it, and ticks of different CPUs are staggered.
-            let shift = period as u64 * u64::from(cpu.id) / u64::from(machine.nr_cpu_ids);
-            let kworker = [
-                Step::Until(Expr::number(period), shift),
-                Step::Run(Expr::number(ns("kworker_run")), Vary::No),
-            ];
-            load.groups.push(group("kworker", cpu.id, &kworker));
+            let run = Step::Run(Expr::number(ns("kworker_run")), Vary::No);
+            load.groups
+                .push(group("kworker", cpu.id, &[Step::Called, run]));
         }
     }
 }

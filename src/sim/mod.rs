@@ -78,7 +78,6 @@ pub use trace::Pictures;
 use crate::machine::Facts;
 use crate::native::{Kernel, World};
 use crate::policy::config::Config;
-use crate::policy::features::bits;
 use crate::policy::settings::Settings;
 use anyhow::{Result, ensure};
 use check::Check;
@@ -143,14 +142,7 @@ impl Scenario<'_> {
 
     fn fair<W: Watch>(&self, rules: Rules, settings: &Settings, watch: W) -> Result<(Measured, W)> {
         let ends = fair::Ends::of(settings.features);
-        let sched = |kernel, tasks| {
-            let fair = Fair::new(kernel, tasks, rules, ends, &self.model.params);
-            // Kernels with SIS_PROP are older.
-            match settings.features.has(bits::avg_idle_scan) {
-                true => fair.before_5_16(),
-                false => fair,
-            }
-        };
+        let sched = |kernel, tasks| Fair::new(kernel, tasks, rules, ends, &self.model.params);
         self.under(settings, watch, sched)
     }
 
@@ -163,7 +155,8 @@ impl Scenario<'_> {
     ) -> Result<(Measured, W)> {
         let load = self.whole();
         let tasks = load.tasks();
-        let hardware = self.model.hardware()?;
+        let mut hardware = self.model.hardware()?;
+        hardware.cstates.of(self.policy.linux());
         let masks = self.masks(&load, &hardware.facts)?;
         let mut tunables = Config::default().tunables(&self.model.listens(), true, false);
         if load.faults.watchdog > 0 {

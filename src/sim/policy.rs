@@ -19,7 +19,10 @@ pub const NAMES: [(&str, &str); 7] = [
         "eevdf-6.19, eevdf-6.18",
         "that of these kernels; eevdf-next-buddy: 6.18 with source 006",
     ),
-    ("cfs[:PRESET]", "the same before 6.6"),
+    (
+        "cfs[:PRESET]",
+        "the same before 6.6: of 6.5; cfs-5.9, cfs-4.15: of these kernels",
+    ),
     ("pinned", "eevdf on the first thread of each core alone"),
     (
         "cosmos",
@@ -31,17 +34,19 @@ pub const NAMES: [(&str, &str); 7] = [
     ),
 ];
 
-/// Which of the kernel's rules order a queue.
+/// Which of the kernel's rules order a queue, and of which kernel they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     Eevdf(Linux),
-    Cfs,
+    Cfs(Linux),
 }
 
-/// The kernel whose EEVDF it is. They differ in what a wakeup does to the running task, and in
-/// whether a CPU that runs only SCHED_IDLE counts as free for a SCHED_IDLE task (before 7.0).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A kernel, older before newer. What differs is asked for by name, below.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Linux {
+    V4_15,
+    V5_9,
+    V6_5,
     /// A fork is a wakeup like any other. Only a shorter slice shortens the protection.
     V6_18,
     /// 6.18 with source 006: a wakee becomes the next buddy.
@@ -51,21 +56,49 @@ pub enum Linux {
     V7_2,
 }
 
-const EEVDF: [(&str, Linux); 4] = [
-    ("eevdf", Linux::V7_2),
-    ("eevdf-6.19", Linux::V6_19),
-    ("eevdf-6.18", Linux::V6_18),
-    ("eevdf-next-buddy", Linux::NextBuddy),
+impl Linux {
+    /// True if an idle CPU keeps its tick while it expects to be woken before that (since 4.17).
+    /// Before, it stopped its tick first, and then asked its governor.
+    pub fn keeps_idle_ticks(self) -> bool {
+        self >= Linux::V5_9
+    }
+
+    /// True if a CPU that goes idle looks for work however short its idle periods are, as long as
+    /// they pay for the look (since 5.16).
+    pub fn looks_after_short_idles(self) -> bool {
+        self >= Linux::V6_5
+    }
+
+    /// True if a CPU that runs only SCHED_IDLE is free for any task (before 7.0: sched_idle_cpu()
+    /// instead of choose_idle_cpu()).
+    pub fn shares_sched_idle(self) -> bool {
+        self < Linux::V7_2
+    }
+}
+
+const FAIR: [(&str, Rules); 7] = [
+    ("eevdf", Rules::EEVDF),
+    ("eevdf-6.19", Rules::Eevdf(Linux::V6_19)),
+    ("eevdf-6.18", Rules::Eevdf(Linux::V6_18)),
+    ("eevdf-next-buddy", Rules::Eevdf(Linux::NextBuddy)),
+    ("cfs", Rules::CFS),
+    ("cfs-5.9", Rules::Cfs(Linux::V5_9)),
+    ("cfs-4.15", Rules::Cfs(Linux::V4_15)),
 ];
 
 impl Rules {
     /// EEVDF of Linux 7.2.
     pub const EEVDF: Rules = Rules::Eevdf(Linux::V7_2);
+    /// CFS of Linux 6.5, its last.
+    pub const CFS: Rules = Rules::Cfs(Linux::V6_5);
 
-    /// True if a CPU that runs only SCHED_IDLE is free for any task (before 7.0: sched_idle_cpu()
-    /// instead of choose_idle_cpu()).
-    pub fn shares_sched_idle(self) -> bool {
-        self != Rules::EEVDF
+    pub fn linux(self) -> Linux {
+        let (Rules::Eevdf(linux) | Rules::Cfs(linux)) = self;
+        linux
+    }
+
+    pub fn is_cfs(self) -> bool {
+        matches!(self, Rules::Cfs(_))
     }
 }
 
@@ -95,15 +128,22 @@ impl Policy {
             ensure!(end == name.len(), "it takes no preset and no features");
             Ok(policy)
         };
-        if let Some(&(_, linux)) = EEVDF.iter().find(|(known, _)| *known == &name[..end]) {
-            return Ok(Policy::Fair(Rules::Eevdf(linux), settings(&rest)?));
+        if let Some(&(_, rules)) = FAIR.iter().find(|(known, _)| *known == &name[..end]) {
+            return Ok(Policy::Fair(rules, settings(&rest)?));
         }
         match &name[..end] {
-            "cfs" => Ok(Policy::Fair(Rules::Cfs, settings(&rest)?)),
             "pinned" => alone(Policy::Pinned),
             "cosmos" => alone(Policy::Cosmos),
             "oracle" => alone(Policy::Oracle),
             _ => Ok(Policy::Ext(settings(name)?)),
+        }
+    }
+
+    /// The kernel that it runs on.
+    pub fn linux(&self) -> Linux {
+        match self {
+            Policy::Fair(rules, _) => rules.linux(),
+            _ => Linux::default(),
         }
     }
 }

@@ -191,15 +191,16 @@ impl Cores {
         }
     }
 
-    /// Frequencies take a step. True: those of a busy core need more steps.
-    pub fn follow(&mut self, now: u64) -> bool {
+    /// Frequencies take a step, where one is due. Returns when that of a busy core needs the next.
+    pub fn follow(&mut self, now: u64) -> Option<u64> {
         let busy: Vec<usize> = (0..self.busy.len()).filter(|&c| self.busy[c] > 0).collect();
         for &core in &busy {
             self.count(core, now);
             self.freqs.account(core, now);
         }
         self.freqs.follow(now);
-        busy.iter().any(|&core| self.freqs.behind(core, true))
+        let behind = busy.iter().filter(|&&core| self.freqs.behind(core, true));
+        behind.map(|&core| self.freqs.next(core, now)).min()
     }
 
     /// Sets busy cores to the highest frequencies that any governor allows beside each other.
@@ -213,9 +214,5 @@ impl Cores {
     pub fn behind(&self, cpu: usize) -> Option<u64> {
         let behind = self.freqs.behind(self.core_of[cpu], self.busy(cpu));
         behind.then_some(self.freqs.step)
-    }
-
-    pub fn step(&self) -> u64 {
-        self.freqs.step
     }
 }

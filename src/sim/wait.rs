@@ -291,9 +291,8 @@ impl Wait {
             Step::Run(ref ns, vary) => return Some(self.work(ns, vary, task)),
             Step::Runtime(ns) => return Wait::runs_until(ns, task, now),
             Step::Sleep(ref ns, vary) => return Some(self.sleep(ns, vary, task, now)),
-            Step::Until(ref period, shift) => {
-                return Some(Wait::sleep_until(period, shift, task, now));
-            }
+            Step::Until(ref period) => return Some(Wait::sleep_until(period, task, now)),
+            Step::Called => return Some(Came::Sleeps(None)),
             Step::Timer {
                 at,
                 first,
@@ -348,9 +347,9 @@ impl Wait {
     }
 
     /// Sleeps until `shift` ns, less than a period, after the next multiple of `period`.
-    fn sleep_until(period: &Expr, shift: u64, task: &Task, now: u64) -> Came {
+    fn sleep_until(period: &Expr, task: &Task, now: u64) -> Came {
         let period = period.value(&task.known).max(1) as u64;
-        Came::Sleeps(Some((now + period - shift) / period * period + shift))
+        Came::Sleeps(Some((now + period) / period * period))
     }
 
     fn send(

@@ -68,7 +68,7 @@ fn what_is_wrong_is_one_sentence() {
         ("nas --set ranks", "--set ranks: PARAM=VALUE was expected"),
         (
             "nas --set rank=3",
-            "there is no param rank; there are: ranks spin step",
+            "there is no param rank; there are: ranks serial spin step",
         ),
         (
             "nas --set step=3",
@@ -179,7 +179,9 @@ fn a_variant_is_a_policy() {
     };
     assert_eq!(fair("eevdf"), (Rules::EEVDF, features("mainline")));
     assert_eq!(fair("eevdf:roy-v7"), (Rules::EEVDF, features("roy-v7")));
-    assert_eq!(fair("cfs:smove"), (Rules::Cfs, features("smove")));
+    assert_eq!(fair("cfs:smove"), (Rules::CFS, features("smove")));
+    let old = Rules::Cfs(Linux::V4_15);
+    assert_eq!(fair("cfs-4.15:smove"), (old, features("smove")));
     let before = Rules::Eevdf(Linux::V6_18);
     assert_eq!(fair("eevdf-6.18:roy-v7"), (before, features("roy-v7")));
     let claims = features("mainline").with(bits::claim);

@@ -4,7 +4,7 @@
 //! pages of docs/simulator/.
 
 use crate::shown::is_kept;
-use scx_roost::sim::table::Record;
+use scx_roost::sim::table::{Record, UNDECIDED_TOO};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,20 +16,19 @@ fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The line of a page's table that begins with this cell, without it.
-fn cells(page: &str, first: &str) -> Vec<String> {
+/// The line of a page's table that begins with this cell, without it. None: there is none.
+fn cells(page: &str, first: &str) -> Option<Vec<String>> {
     let start = format!("| {first} | ");
-    let line = page.lines().find_map(|line| line.strip_prefix(&start));
-    let line = line.unwrap_or_else(|| panic!("no line {start:?}"));
+    let line = page.lines().find_map(|line| line.strip_prefix(&start))?;
     let cells = line.trim_end_matches(" |").split(" | ");
-    cells.map(str::to_string).collect()
+    Some(cells.map(str::to_string).collect())
 }
 
 /// data/record.tsv, as the pages have it.
 fn record() -> String {
     let page = |source| fs::read_to_string(file(&format!("docs/simulator/{source}.md"))).unwrap();
-    let heads = cells(&page("000"), "score");
-    let mut text = format!("source\t{}\n", heads.join("\t"));
+    let heads = cells(&page("000"), "score").unwrap();
+    let mut text = format!("source\tscore\t{}\n", heads.join("\t"));
     // A source whose results are still sealed has no page.
     let there = |source: &&str| file(&format!("docs/simulator/{source}.md")).exists();
     for source in SOURCES.into_iter().filter(there) {
@@ -39,8 +38,17 @@ fn record() -> String {
             let (name, _) = line.strip_prefix("| without the ")?.split_once(" | ")?;
             Some(format!("without the {name}"))
         });
-        let cells = cells(&page, unfitted.as_deref().unwrap_or("of the source"));
-        text += &format!("{source}\t{}\n", cells.join("\t"));
+        let name = unfitted.as_deref().unwrap_or("of the source");
+        let decided = cells(&page, name).unwrap_or_else(|| panic!("{source}: no line {name}"));
+        // Where no row is undecided, there is one line for both. A page from before the second
+        // score was kept does not say.
+        let undecided = page.contains("undecided: try");
+        let all = cells(&page, &format!("{name}{UNDECIDED_TOO}"));
+        let all = all.or_else(|| (!undecided).then(|| decided.clone()));
+        text += &format!("{source}\tdecided\t{}\n", decided.join("\t"));
+        text += &all.map_or(String::new(), |all| {
+            format!("{source}\tall\t{}\n", all.join("\t"))
+        });
     }
     text
 }
@@ -68,9 +76,14 @@ fn markdown(lines: &str, record: &Record) -> String {
         .lines()
         .map(|line| line.split('\t').map(String::from).collect::<Vec<_>>());
     let mut heads = lines.next().unwrap();
+    heads[1] = "of its rows".to_string();
     heads.push("nearer than always 0 %".to_string());
     let rule = vec!["---".to_string(); heads.len()];
-    let rows = lines.zip(&record.0).map(|(mut cells, scored)| {
+    let scored = record.0.iter().flat_map(|scored| {
+        let lines = 1 + usize::from(scored.all.is_some());
+        std::iter::repeat_n(scored, lines)
+    });
+    let rows = lines.zip(scored).map(|(mut cells, scored)| {
         cells[0] = format!("[{}](simulator/{}.md)", scored.name, scored.source);
         cells.push(if scored.nearer { "yes" } else { "no" }.to_string());
         cells

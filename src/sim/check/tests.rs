@@ -333,7 +333,7 @@ fn what_is_wrong_is_seen() {
 #[test]
 fn what_is_wrong_in_the_fair_class_is_seen() {
     let (waited, unshared) = ("has waited for", "of tasks that shared CPU 0");
-    for (rules, stuck) in [(Rules::EEVDF, waited), (Rules::Cfs, unshared)] {
+    for (rules, stuck) in [(Rules::EEVDF, waited), (Rules::CFS, unshared)] {
         let base = fair(rules);
         for (load, broken) in [
             (LOAD, [(How::Sticks, stuck), (How::Favours, unshared)]),

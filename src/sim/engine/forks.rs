@@ -28,6 +28,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                     false => forked * self.costs.fork + spread * me / count,
                 };
                 forked += u64::from(!self.wait.kernel(group));
+                if let Some(cpu) = self.wait.load.groups[group].kworker_of() {
+                    self.cpus[cpu].kworker = Some(task);
+                }
                 self.clock.set(self.sleep(task), at);
             }
         }

@@ -28,9 +28,13 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         let ran: Vec<TaskId> = self.cpus.iter().filter_map(|c| c.running).collect();
         // Every CPU runs the kernel's stopper thread (stop_machine()).
         (0..self.cpus.len()).for_each(|cpu| self.empties(cpu));
-        match away {
-            true => self.away.push(cpu),
-            false => self.away.retain(|&c| c != cpu),
+        let now = self.clock.now();
+        if away {
+            self.away.push(cpu);
+            self.cstates.leaves(cpu, now);
+        } else {
+            self.away.retain(|&c| c != cpu);
+            self.cstates.returns(cpu, now);
         }
         self.see(What::Away { cpu, away });
         self.restart(anew, &ran)

@@ -100,8 +100,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             .filter(|&c| self.cpus[c].running.is_some())
             .collect();
         busy.iter().for_each(|&cpu| self.settle(cpu));
-        if self.cores.follow(now) {
-            self.clock.set(self.steps(), now + self.cores.step());
+        if let Some(next) = self.cores.follow(now) {
+            self.clock.set(self.steps(), next);
         }
         for &cpu in &busy {
             if self.rate(cpu) != self.cpus[cpu].rate {

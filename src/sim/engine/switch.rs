@@ -75,10 +75,16 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if self.cpus[cpu].running.is_some() || soon || !self.cstates.awake(cpu) {
             return;
         }
-        let timers = self.cpus[cpu].timers.iter();
-        let timer = timers.map(|&(at, _)| at).min();
-        let tick = self.next_tick(cpu);
+        let (tick, timer) = (self.next_tick(cpu), self.next_timer(cpu));
         self.cstates.begins(cpu, self.clock.now(), tick, timer);
+    }
+
+    /// When the next timer of the CPU is due, ns. What the kernel's threads wait for is none: they
+    /// stand for what comes by chance.
+    pub(super) fn next_timer(&self, cpu: usize) -> Option<u64> {
+        let timers = self.cpus[cpu].timers.iter();
+        let timers = timers.filter(|&&(_, task)| !self.wait.kernel(self.tasks[task].group));
+        timers.map(|&(at, _)| at).min()
     }
 
     /// The task begins to run: its wait ends, and it pays for the switch and for cold caches. True:

@@ -29,7 +29,7 @@ impl Fair {
             late: 2 * turn + self.delay() + WAY,
             weight: Some(weights.sum()),
             unfair: 2 * turn,
-            yields: self.rules != Rules::Cfs,
+            yields: !self.rules.is_cfs(),
             ..Bounds::default()
         }
     }
@@ -39,7 +39,7 @@ impl Fair {
         let longest = self.entities.iter().map(|e| e.slice as u64).max();
         longest.unwrap_or(0).max(match self.rules {
             Rules::Eevdf(_) => self.slice,
-            Rules::Cfs => self.times.latency as u64,
+            Rules::Cfs(_) => self.times.latency as u64,
         })
     }
 
@@ -50,7 +50,7 @@ impl Fair {
     /// EEVDF: what a task is owed or owes is within the longest request and a tick. The deadline of
     /// a waiting task is within a request.
     fn requests(&self) -> Result<(), String> {
-        if self.rules == Rules::Cfs {
+        if self.rules.is_cfs() {
             return Ok(());
         }
         let longest = self.longest() as i64;
@@ -103,7 +103,7 @@ impl Belief for Fair {
     /// CFS keeps a least virtual time, which never goes back. EEVDF's mean may go back.
     fn progress(&self, cpu: usize) -> u64 {
         match self.rules {
-            Rules::Cfs => self.queues[cpu].base as u64,
+            Rules::Cfs(_) => self.queues[cpu].base as u64,
             Rules::Eevdf(_) => 0,
         }
     }

@@ -13,6 +13,7 @@ use crate::bpf::intf::CAPACITY_SCALE;
 use crate::machine::Facts;
 use crate::native::{SchedPolicy, TaskId};
 use crate::sim::params::Params;
+use crate::sim::policy::Linux;
 use crate::sim::sched::Order;
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -32,15 +33,20 @@ struct Pace {
 }
 
 impl Pace {
-    fn new(params: &Params) -> Pace {
+    fn new(params: &Params, linux: Linux) -> Pace {
         let pace = params.part("balance_pace");
         let interval = |name| (params.ns(name) as f64 / pace) as u64;
+        let hot = params.ns("migration_cost");
         Pace {
             core_interval: interval("balance_core_interval"),
             llc_interval: interval("balance_llc_interval"),
             active_after: params.count("balance_active_after"),
-            hot: params.ns("migration_cost"),
-            least_idle: 0,
+            hot,
+            least_idle: if linux.looks_after_short_idles() {
+                0
+            } else {
+                hot
+            },
         }
     }
 }
@@ -91,12 +97,13 @@ impl Balance {
         self.pace.hot
     }
 
-    pub fn never_below_hot(&mut self) {
-        self.pace.least_idle = self.pace.hot;
+    #[cfg(test)]
+    pub fn least_idle(&self) -> u64 {
+        self.pace.least_idle
     }
 
-    pub fn new(facts: &Facts, params: &Params) -> Balance {
-        let (levels, pace) = (Rc::new(Levels::new(facts)), Pace::new(params));
+    pub fn new(facts: &Facts, params: &Params, linux: Linux) -> Balance {
+        let (levels, pace) = (Rc::new(Levels::new(facts)), Pace::new(params, linux));
         let every = |interval: u64, cpus: usize, of: u64| interval * cpus as u64 / of;
         let mut looks = Vec::new();
         let mut add = |scope, every: u64, at: usize, of: usize| {
@@ -173,8 +180,8 @@ impl Fair {
         Some(task)
     }
 
-    /// Looks in one domain after the other, as far as its average idle period pays for the longest
-    /// looks so far. Returns the CPU and the task that it takes, and the ns that the looks took.
+    /// Looks in one domain after the other, as far as its average idle period pays for the looks.
+    /// Returns the CPU and the task that it takes, and the ns that the looks took.
     fn looks_around(&mut self, cpu: usize) -> (Option<(usize, TaskId)>, u64) {
         let mut ns = 0;
         for level in 0..=MACHINE {
@@ -184,7 +191,7 @@ impl Fair {
             if !self.queues[cpu].idle.affords(ns + cost) {
                 break;
             }
-            ns += self.balance.domains.looks(cpu, level, self.now);
+            ns += cost;
             let hot_too = self.balance.domains.hot_too(cpu, level);
             let found = self.found_by(cpu, level, hot_too);
             if found.is_some() || self.found_by(cpu, level, true).is_none() {
@@ -238,11 +245,12 @@ impl Fair {
     /// before far.
     pub(super) fn call_idle(&mut self, cpu: usize, orders: &mut Vec<Order>) {
         let Some((to, task)) = self.helper(cpu) else {
-            self.fails_to_help(cpu);
+            self.looks_at_all(orders);
             return;
         };
         let level = self.balance.levels.apart(cpu, to);
-        self.balance.domains.succeeds(to, level);
+        let by = self.looks_for(to, level);
+        self.balance.domains.succeeds(by, level);
         self.sends(cpu, task, to, orders);
     }
 
@@ -251,9 +259,13 @@ impl Fair {
         let levels = &self.balance.levels;
         let domains = &self.balance.domains;
         let takes = |to: usize| {
-            let level = levels.apart(cpu, to);
-            let hot_too = domains.hot_too(to, level) && domains.due(to, level, self.now);
-            self.movable(cpu, to, hot_too)
+            let hot_too = || {
+                let level = levels.apart(cpu, to);
+                let by = self.looks_for(to, level);
+                domains.hot_too(by, level) && domains.due(by, level, self.now)
+            };
+            let cold = self.movable(cpu, to, false);
+            cold.or_else(|| self.movable(cpu, to, true).filter(|_| hot_too()))
         };
         let helps = |&to: &usize| self.cpus.idle(to) && takes(to).is_some();
         let near = |cpus: &[usize]| {
@@ -265,21 +277,59 @@ impl Fair {
         Some((to, takes(to)?))
     }
 
-    /// No idle CPU helps this one: if that is because its tasks are hot, their looks have failed.
-    /// If no task could move anyway, that is no failure, and ends a row of them (kernel:
-    /// sched_balance_rq(), out_balanced, out_all_pinned).
-    fn fails_to_help(&mut self, cpu: usize) {
+    /// The CPUs that are the group of this one in its domain (kernel: sd->groups).
+    fn own_group(&self, cpu: usize, level: usize) -> &[usize] {
+        match level {
+            0 => &[],
+            _ => self.balance.levels.around(cpu)[level - 1],
+        }
+    }
+
+    /// The one CPU of the idle one's group that looks in the domain: the first of an idle core, or
+    /// else the first (kernel: should_we_balance()).
+    fn looks_for(&self, idle: usize, level: usize) -> usize {
+        let group = self.own_group(idle, level).iter().copied();
+        let mut cpus = group.filter(|&cpu| self.cpus.idle(cpu));
+        let first = cpus.clone().next();
+        let whole = cpus.find(|&cpu| self.idle_core(cpu));
+        whole.or(first).unwrap_or(idle)
+    }
+
+    /// No idle CPU helps the one that ticks. In each domain whose look is due, the look fails if
+    /// some task of any queue there could move to the group that looks, and all such are hot. After
+    /// enough failures it takes one. If none could move, or none waits, that is no failure, and ends
+    /// a row of them (kernel: sched_balance_rq(), out_all_pinned: it leaves a queue out whose tasks
+    /// are all pinned, and takes the next).
+    fn looks_at_all(&mut self, orders: &mut Vec<Order>) {
         let levels = Rc::clone(&self.balance.levels);
-        for &to in levels.all.iter().filter(|&&to| to != cpu) {
-            if !self.cpus.idle(to) {
-                continue;
-            }
-            let level = levels.apart(cpu, to);
-            match self.movable(cpu, to, true) {
-                Some(_) => self.balance.domains.fails(to, level, self.now),
-                None => self.balance.domains.succeeds(to, level),
+        for &by in &levels.all {
+            for level in LLC..=MACHINE {
+                let due = self.balance.domains.due(by, level, self.now);
+                if due && self.cpus.idle(by) && self.looks_for(by, level) == by {
+                    self.looks_once(by, level, orders);
+                }
             }
         }
+    }
+
+    fn looks_once(&mut self, by: usize, level: usize, orders: &mut Vec<Order>) {
+        let found = self.could_move(by, level);
+        let takes = self.balance.domains.hot_too(by, level);
+        let fails = found.is_some() && !takes;
+        self.balance.domains.looked(by, level, self.now, fails);
+        if let Some((from, task, to)) = found.filter(|_| takes) {
+            self.sends(from, task, to, orders);
+        }
+    }
+
+    /// A task that waits anywhere in the domain and may use an idle CPU of the CPU's group: its
+    /// queue, the task, and that CPU.
+    fn could_move(&self, by: usize, level: usize) -> Option<(usize, TaskId, usize)> {
+        let group = self.own_group(by, level);
+        let to = || group.iter().copied().filter(|&to| self.cpus.idle(to));
+        let around = self.balance.levels.around(by)[level].iter().copied();
+        let mut from = around.filter(|&from| self.cpus.nr_running[from] > 1);
+        from.find_map(|from| to().find_map(|to| Some((from, self.movable(from, to, true)?, to))))
     }
 
     // ---- running tasks ----

@@ -6,7 +6,6 @@
 
 use super::Fair;
 use crate::native::{SchedPolicy, TaskId};
-use crate::sim::policy::Rules;
 use crate::sim::sched::Wake;
 use std::cmp::Ordering;
 
@@ -129,7 +128,7 @@ impl Fair {
     /// then, while it runs few tasks (5.18: sd->imb_numa_nr, one for each LLC, or an eighth of the
     /// CPUs of a node that is one LLC).
     fn node_tolerates(&self, local: &Group, idlest: &Group) -> bool {
-        if self.rules == Rules::Cfs {
+        if self.rules.is_cfs() {
             return local.idle > 0;
         }
         let llcs = self.balance.levels.node_llcs.iter().map(Vec::len).max();
@@ -212,7 +211,7 @@ impl Fair {
 
     /// True if a CPU that runs only SCHED_IDLE counts as free for the task.
     fn takes_sched_idle(&self, task: TaskId) -> bool {
-        self.rules.shares_sched_idle() || self.entities[task].policy != SchedPolicy::Idle
+        self.rules.linux().shares_sched_idle() || self.entities[task].policy != SchedPolicy::Idle
     }
 
     /// True if the CPU runs only SCHED_IDLE tasks (kernel: sched_idle_cpu()).

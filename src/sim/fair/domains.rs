@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a CPU knows of the domains around it (kernel: struct sched_domain, of which each CPU has
-//! its own): how long a look for tasks takes there, and how often in a row such looks failed.
+//! its own): how long a look for tasks takes there, a fixed time, and how often in a row such looks
+//! failed. The kernel measures looks, and goes by the longest (max_newidle_lb_cost): here all are
+//! alike, and the machine has been up for long.
 
 use super::levels::{Levels, MACHINE};
 use crate::sim::params::Params;
@@ -9,9 +11,6 @@ const LEVELS: usize = MACHINE + 1;
 /// Failures in a row after which hot tasks move too (kernel: sd->cache_nice_tries of threads, an
 /// LLC, a node, nodes).
 const NICE_TRIES: [u32; LEVELS] = [0, 1, 1, 2];
-/// ns after which the longest look counts less, in parts of 256 (kernel: update_newidle_cost()).
-const DECAYS: u64 = 1_000_000_000;
-const KEPT: u64 = 253;
 /// ns between two looks of an idle CPU for each CPU of the domain (kernel: sd->balance_interval).
 const INTERVAL: u64 = 1_000_000;
 
@@ -19,11 +18,8 @@ const INTERVAL: u64 = 1_000_000;
 struct Domain {
     /// ns that a look takes.
     look: u64,
-    /// The longest look so far (kernel: max_newidle_lb_cost), and when it was or last decayed.
-    longest: u64,
-    since: u64,
     /// Looks in a row that found hot tasks alone (kernel: nr_balance_failed), and when the next one
-    /// counts.
+    /// is due.
     failed: u32,
     next: u64,
     interval: u64,
@@ -47,8 +43,6 @@ impl Domains {
                 look += more * lines * line[level];
                 (more > 0).then_some(Domain {
                     look,
-                    longest: 0,
-                    since: 0,
                     failed: 0,
                     next: 0,
                     interval: around[level] as u64 * INTERVAL,
@@ -58,24 +52,13 @@ impl Domains {
         Domains((0..cpus).map(of).collect())
     }
 
-    /// ns that a look of the CPU may take. None: there is no such domain.
+    /// ns that a look of the CPU takes. None: there is no such domain.
     pub fn cost(&self, cpu: usize, level: usize) -> Option<u64> {
-        Some(self.0[cpu][level]?.longest)
+        Some(self.0[cpu][level]?.look)
     }
 
     fn of(&mut self, cpu: usize, level: usize) -> &mut Domain {
         self.0[cpu][level].as_mut().expect("the CPU has the domain")
-    }
-
-    /// The CPU looks. Returns the ns that it takes.
-    pub fn looks(&mut self, cpu: usize, level: usize, now: u64) -> u64 {
-        let domain = self.of(cpu, level);
-        if domain.look > domain.longest {
-            (domain.longest, domain.since) = (domain.look, now);
-        } else if now > domain.since + DECAYS {
-            (domain.longest, domain.since) = (domain.longest * KEPT / 256, now);
-        }
-        domain.look
     }
 
     /// True if the CPU takes hot tasks too.
@@ -83,21 +66,19 @@ impl Domains {
         self.0[cpu][level].is_some_and(|domain| domain.failed > NICE_TRIES[level])
     }
 
-    /// True if the next look of the idle CPU counts.
+    /// True if a look of the idle CPU is due.
     pub fn due(&self, cpu: usize, level: usize, now: u64) -> bool {
         self.0[cpu][level].is_some_and(|domain| now >= domain.next)
     }
 
-    /// The idle CPU looked, and found hot tasks alone.
-    pub fn fails(&mut self, cpu: usize, level: usize, now: u64) {
+    /// The idle CPU looked at a tick, and found hot tasks alone; or none at all.
+    pub fn looked(&mut self, cpu: usize, level: usize, now: u64, hot: bool) {
         let domain = self.of(cpu, level);
-        if now >= domain.next {
-            domain.failed += 1;
-            domain.next = now + domain.interval;
-        }
+        domain.failed = if hot { domain.failed + 1 } else { 0 };
+        domain.next = now + domain.interval;
     }
 
-    /// The CPU took a task, or there was none to take.
+    /// The CPU took a task, or found none as it was about to go idle.
     pub fn succeeds(&mut self, cpu: usize, level: usize) {
         self.of(cpu, level).failed = 0;
     }
@@ -117,24 +98,13 @@ mod tests {
 
     /// 8 threads in an LLC, 64 in all: 4 lines each, at 6, 38 and 92 ns a line.
     #[test]
-    fn the_longest_look_is_known_and_decays() {
+    fn a_look_reads_all_queues_of_its_domain() {
         let model = crate::sim::model("tr-3970x").unwrap();
         let facts = model.hardware().unwrap().facts;
-        let mut domains = Domains::new(&Levels::new(&facts), &model.params, 64);
-        let costs = |domains: &Domains| [0, 1, 2, 3].map(|level| domains.cost(0, level));
-        assert_eq!(costs(&domains), [Some(0), Some(0), Some(0), None]);
+        let domains = Domains::new(&Levels::new(&facts), &model.params, 64);
         let llc = 4 * (6 + 6 * 38);
-        let all = llc + 4 * 56 * 92;
-        for level in 0..3 {
-            domains.looks(0, level, S);
-        }
-        assert_eq!(costs(&domains), [Some(24), Some(llc), Some(all), None]);
-        domains.looks(0, 2, 2 * S + 1);
-        assert_eq!(domains.cost(0, 2), Some(all * 253 / 256));
-        assert_eq!(domains.cost(1, 2), Some(0));
-        // It took longer again.
-        domains.looks(0, 2, 2 * S + 2);
-        assert_eq!(domains.cost(0, 2), Some(all));
+        let costs = [0, 1, 2, 3].map(|level| domains.cost(0, level));
+        assert_eq!(costs, [Some(24), Some(llc), Some(llc + 4 * 56 * 92), None]);
     }
 
     /// An LLC of 8 CPUs: looks 8 ms apart.
@@ -144,7 +114,10 @@ mod tests {
         let facts = model.hardware().unwrap().facts;
         let mut domains = Domains::new(&Levels::new(&facts), &model.params, 64);
         let mut fails = |ms: u64| {
-            domains.fails(0, LLC, S + ms * INTERVAL);
+            let now = S + ms * INTERVAL;
+            if domains.due(0, LLC, now) {
+                domains.looked(0, LLC, now, true);
+            }
             domains.hot_too(0, LLC)
         };
         assert_eq!([0, 4, 8].map(&mut fails), [false, false, true]);

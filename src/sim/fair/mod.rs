@@ -76,7 +76,7 @@ impl Fair {
             times: Times::new(params),
             entities: vec![Entity::new(slice); tasks],
             queues: vec![Queue::new(ends); nr_cpus],
-            balance: Balance::new(kernel.facts(), params),
+            balance: Balance::new(kernel.facts(), params, rules.linux()),
             slice,
             tick: params.ns("tick_period"),
             now: 0,
@@ -85,13 +85,6 @@ impl Fair {
             acts: Vec::new(),
             kernel,
         }
-    }
-
-    /// Before Linux 5.16 a CPU whose idle periods are shorter than a migration costs does not look
-    /// for work (kernel: newidle_balance()).
-    pub fn before_5_16(mut self) -> Fair {
-        self.balance.never_below_hot();
-        self
     }
 
     /// Drops what the last callback asked for: it assumes a kernel that queues as the policy does.
@@ -143,7 +136,7 @@ impl Fair {
                 let over = eevdf::charged(e) || e.vruntime >= e.protected;
                 over && !q.waiting.is_empty()
             }
-            Rules::Cfs => {
+            Rules::Cfs(_) => {
                 cfs::follow(q, &self.entities);
                 false
             }
@@ -167,7 +160,7 @@ impl Fair {
         let q = &self.queues[cpu];
         match self.rules {
             Rules::Eevdf(_) => eevdf::place(q, &mut self.entities, task),
-            Rules::Cfs => cfs::place(q, &mut self.entities, task, &self.times, wakes),
+            Rules::Cfs(_) => cfs::place(q, &mut self.entities, task, &self.times, wakes),
         }
         self.queues[cpu].waiting.push(task);
         self.waiting += 1;
@@ -190,7 +183,7 @@ impl Fair {
         let q = &mut self.queues[cpu];
         match self.rules {
             Rules::Eevdf(_) => eevdf::leave(q, &mut self.entities, task, self.tick),
-            Rules::Cfs => cfs::follow(q, &self.entities),
+            Rules::Cfs(_) => cfs::follow(q, &self.entities),
         }
     }
 
@@ -210,7 +203,7 @@ impl Fair {
                 e.deadline -= e.vruntime;
                 e.relative = true;
             }
-            Rules::Cfs => cfs::rebase(&self.queues[from], e),
+            Rules::Cfs(_) => cfs::rebase(&self.queues[from], e),
         }
         e.ran_at = 0;
         self.kernel.set_cpu(task, to);
@@ -238,14 +231,14 @@ impl Fair {
                 Rules::Eevdf(linux) => {
                     eevdf::preempts(q, &mut self.entities, current, task, linux, came)
                 }
-                Rules::Cfs if cfs::preempts(&self.entities, current, task, &self.times) => {
+                Rules::Cfs(_) if cfs::preempts(&self.entities, current, task, &self.times) => {
                     Effect::Preempts
                 }
-                Rules::Cfs => Effect::None,
+                Rules::Cfs(_) => Effect::None,
             },
         };
         let goes_first = effect == Effect::Preempts;
-        if self.rules != Rules::Cfs && effect != Effect::None {
+        if !self.rules.is_cfs() && effect != Effect::None {
             eevdf::protects_less(q, &mut self.entities, current, goes_first);
         }
         if goes_first && !q.told {
@@ -259,7 +252,7 @@ impl Fair {
     /// picked: then it owes nothing.
     fn stays(&self, cpu: usize, task: TaskId) -> bool {
         let q = &self.queues[cpu];
-        self.rules != Rules::Cfs && q.len() > 1 && !eevdf::eligible(q, &self.entities, task)
+        !self.rules.is_cfs() && q.len() > 1 && !eevdf::eligible(q, &self.entities, task)
     }
 
     /// The task is woken while it still is queued, and goes on there (kernel:
@@ -293,7 +286,7 @@ impl Fair {
             let q = &self.queues[cpu];
             let task = match self.rules {
                 Rules::Eevdf(_) => eevdf::pick(q, &self.entities, true),
-                Rules::Cfs => cfs::pick(q, &self.entities),
+                Rules::Cfs(_) => cfs::pick(q, &self.entities),
             }?;
             if !self.entities[task].delayed {
                 return Some(task);
@@ -332,7 +325,7 @@ impl Fair {
         q.remove(task);
         q.current = Some(task);
         self.waiting -= 1;
-        if self.rules != Rules::Cfs {
+        if !self.rules.is_cfs() {
             eevdf::protect(q, &mut self.entities, task);
         }
         let e = &mut self.entities[task];
@@ -408,7 +401,7 @@ impl Scheduler for Fair {
     }
 
     fn writes_group_load(&self) -> bool {
-        self.rules == Rules::Cfs
+        self.rules.is_cfs()
     }
 
     fn set_now(&mut self, now: u64) {
@@ -458,7 +451,7 @@ impl Scheduler for Fair {
         if self.entities[task].delayed {
             return was;
         }
-        if wake.fork && self.rules == Rules::Cfs {
+        if wake.fork && self.rules.is_cfs() {
             self.charge(wake.cpu);
             cfs::forks(&self.queues[wake.cpu], &mut self.entities, task);
         }
@@ -476,7 +469,7 @@ impl Scheduler for Fair {
             let e = &mut self.entities[task];
             // A task that changed its CPU is not hot (kernel: ENQUEUE_MIGRATED).
             e.ran_at = 0;
-            if self.rules == Rules::Cfs {
+            if self.rules.is_cfs() {
                 cfs::rebase(&self.queues[was], e);
             }
         }
@@ -518,7 +511,7 @@ impl Scheduler for Fair {
         self.charge(cpu);
         self.kernel.yields(cpu, task);
         self.forget_acts();
-        if self.rules != Rules::Cfs {
+        if !self.rules.is_cfs() {
             eevdf::yields(&self.queues[cpu], &mut self.entities, task);
         }
     }
@@ -572,7 +565,7 @@ impl Scheduler for Fair {
         let mut over = self.charge(cpu);
         self.kernel.tick_signals(cpu, task);
         self.asks_speed(orders);
-        if self.rules == Rules::Cfs {
+        if self.rules.is_cfs() {
             over = cfs::slice_over(&self.queues[cpu], &self.entities, &self.times);
         }
         if over {

@@ -60,6 +60,34 @@ fn failures_in_a_row_end_where_no_task_could_move() {
     assert_eq!([free, pinned, free].map(&mut ticks), [1, 0, 1]);
 }
 
+/// Two tasks take turns on CPU 0, which CPU 1 may help, and two pinned ones on CPU 2 of the same
+/// cache. Whichever ticks, CPU 1 finds a hot task: it fails once in 8 ms. It is the first idle CPU
+/// of its core; its sibling does not look.
+#[test]
+fn failures_do_not_end_at_a_queue_of_pinned_tasks() {
+    let mut fair = fair();
+    for task in 0..4 {
+        comes(&mut fair, task, task / 2 * 2, Wake::fork(0));
+    }
+    let masks = [0b11, 1 << 2].map(|mask| fair.kernel.mask(&[mask]));
+    for task in 0..4 {
+        fair.set_affinity(task, masks[task / 2], &mut Vec::new());
+    }
+    for cpu in [0, 2] {
+        fair.pick(cpu, &mut Vec::new()).expect("somebody waits");
+    }
+    for failed in 1..3 {
+        fair.set_now(fair.now + 8 * MS);
+        let now = fair.now;
+        fair.entities.iter_mut().for_each(|e| e.ran_at = now);
+        for cpu in [0, 2, 0, 2] {
+            fair.call_idle(cpu, &mut Vec::new());
+        }
+        let of = |cpu| fair.balance.domains.failed(cpu, LLC);
+        assert_eq!([1, 33].map(of), [failed, 0]);
+    }
+}
+
 /// A fork or an exec wakes nothing, though a hotplug may have ended the class that sent it. Without
 /// Huang's patch the CPU's idle period goes on in the mean (kernel: ttwu_do_activate()).
 #[test]
@@ -81,7 +109,7 @@ fn wakeups_alone_end_an_idle_period() {
 fn a_child_is_no_earlier_than_its_parent() {
     let ahead = 1_000 * MS as i64;
     for (parent_ahead, child_ahead) in [(ahead, ahead), (0, 12 * MS as i64)] {
-        let mut fair = fair_of(Rules::Cfs);
+        let mut fair = fair_of(Rules::CFS);
         comes(&mut fair, 0, 0, Wake::by(0));
         comes(&mut fair, 1, 1, Wake::by(1));
         for cpu in [0, 1] {
@@ -111,7 +139,7 @@ fn a_sched_idle_task_takes_no_cpu_of_others() {
     for (rules, stays) in [
         (Rules::Eevdf(Linux::V6_19), true),
         (Rules::EEVDF, false),
-        (Rules::Cfs, true),
+        (Rules::CFS, true),
     ] {
         let mut fair = fair_of(rules);
         for task in 0..2 {
@@ -132,4 +160,13 @@ fn a_sched_idle_task_takes_no_cpu_of_others() {
 /// The set of this CPU alone.
 fn fair_mask(fair: &mut Fair, cpu: u32) -> usize {
     fair.kernel.mask(&[1 << cpu])
+}
+
+/// Before 5.16, whatever is switched on.
+#[test]
+fn old_kernels_do_not_look_after_short_idles() {
+    let hot = model("tr-3970x").unwrap().params.ns("migration_cost");
+    let least = |rules| fair_of(rules).balance.least_idle();
+    assert_eq!(least(Rules::Cfs(Linux::V5_9)), hot);
+    assert_eq!([Rules::CFS, Rules::EEVDF].map(least), [0, 0]);
 }

@@ -159,8 +159,10 @@ pub enum Step {
     /// ns at the reference frequency, alone on a core, with warm caches.
     Run(Expr, Vary),
     Sleep(Expr, Vary),
-    /// Sleeps until the next multiple of this many ns, and so many ns of a period more.
-    Until(Expr, u64),
+    /// Sleeps until the next multiple of this many ns.
+    Until(Expr),
+    /// A kworker sleeps until a tick of its CPU calls it.
+    Called,
     /// Sleeps until `period` ns after the last use; the first time, `period` ns after `first`. If
     /// that has passed, the task goes on. With `relative`, the current time then counts as the last
     /// use.
@@ -297,6 +299,12 @@ impl Group {
         let mut steps = (body..).zip(&self.program[body..]);
         let end = steps.find(|(_, step)| **step == Step::Again(slot, body));
         end.map_or(self.program.len(), |(at, _)| at + 1)
+    }
+
+    /// The CPU whose kworker its task is.
+    pub fn kworker_of(&self) -> Option<usize> {
+        let called = self.kernel && self.program.first() == Some(&Step::Called);
+        called.then(|| self.cpus[0].0.into())
     }
 
     /// The CPUs that its tasks may use, one bit each; None: all.

@@ -420,7 +420,7 @@ impl<'a> Parser<'a> {
             ["until", rest @ ..] => {
                 let period = self.of(rest, Unit::Time)?;
                 ensure!(period.fixed() != Some(0), "a period above 0 was expected");
-                Step::Until(period, 0)
+                Step::Until(period)
             }
             ["send", rest @ ..] => {
                 let (which, tag) = until(rest, &["as"]);

@@ -109,7 +109,7 @@ impl Case {
         let (name, settings) = match &self.policy {
             Policy::Ext(settings) => ("sched_ext", settings),
             Policy::Fair(Rules::Eevdf(_), settings) => ("eevdf", settings),
-            Policy::Fair(Rules::Cfs, settings) => ("cfs", settings),
+            Policy::Fair(Rules::Cfs(_), settings) => ("cfs", settings),
             other => return format!("{other:?}"),
         };
         let cpus = self.model.machine.cpus.len() as u32;
@@ -153,7 +153,7 @@ fn policy(rng: &mut Rng) -> Policy {
     let settings = settings(rng);
     match rng.below(8) {
         0 => Policy::Fair(Rules::EEVDF, settings),
-        1 => Policy::Fair(Rules::Cfs, settings),
+        1 => Policy::Fair(Rules::CFS, settings),
         2 => Policy::Cosmos,
         _ => Policy::Ext(settings),
     }

@@ -28,7 +28,9 @@ pub use frozen::Frozen;
 pub use matrix::{MatrixPlan, matrix};
 pub use metric::change;
 pub use record::Record;
-pub use score::Score;
+pub use score::Scores;
+#[cfg(feature = "internals")]
+pub use score::UNDECIDED_TOO;
 pub use sensitivity::sensitivity;
 pub use show::document;
 pub use verdict::{Demand, Verdict};
@@ -139,9 +141,9 @@ pub struct Table {
     pub apart: Vec<Line>,
     /// Of the rows of the source, of those to which nothing was fitted, and of other messages.
     /// None: there are no such rows, or the runs are short.
-    pub score: Option<Score>,
-    pub score_unfitted: Option<Score>,
-    pub score_others: Option<Score>,
+    pub score: Option<Scores>,
+    pub score_unfitted: Option<Scores>,
+    pub score_others: Option<Scores>,
     pub beside: Vec<Compared>,
 }
 
@@ -266,7 +268,7 @@ fn tables_of(
         let (rows, others): (Vec<Line>, Vec<Line>) = counted.into_iter().partition(|l| l.in_source);
         let score = |lines: &[Line], fitted: bool| {
             let lines = lines.iter().filter(|l| fitted || !l.calibrates());
-            Score::of(lines).filter(|_| !plan.effort.short)
+            Scores::of(lines).filter(|_| !plan.effort.short)
         };
         Table {
             source,

@@ -6,8 +6,9 @@ use super::verdict::Verdict;
 use super::{Figure, Line};
 use serde::Serialize;
 
-/// The score of some rows. Rows that are underpowered, undecided or not modelled count nowhere.
-/// Rows that one run measures (quantiles) count together as one *effective* row.
+/// The score of some rows. Rows that are underpowered or not modelled count nowhere; undecided ones
+/// in a second score, since leaving them out may favour the model or "always 0 %". Rows that one
+/// run measures (quantiles) count together as one *effective* row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Score {
     pub rows: usize,
@@ -29,12 +30,42 @@ const ZERO: Figure = Figure {
     error: None,
 };
 
+/// Of the decided rows, and of all.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Scores {
+    #[serde(flatten)]
+    pub decided: Score,
+    pub all: Score,
+}
+
+impl Scores {
+    /// None: no row is decided.
+    pub fn of<'a>(lines: impl Iterator<Item = &'a Line> + Clone) -> Option<Scores> {
+        Some(Scores {
+            decided: Score::of(lines.clone(), false)?,
+            all: Score::of(lines, true)?,
+        })
+    }
+
+    /// For the columns of `HEADS`: a line for each score, but one if no row is undecided.
+    pub fn lines(&self, name: &str) -> Vec<Vec<String>> {
+        let mut lines = vec![self.decided.cells(name)];
+        if self.all.rows > self.decided.rows {
+            lines.push(self.all.cells(&format!("{name}{UNDECIDED_TOO}")));
+        }
+        lines
+    }
+}
+
+/// Behind the name of a score with undecided rows.
+pub const UNDECIDED_TOO: &str = ", undecided too";
+
 impl Score {
-    /// None: no row counts.
-    pub fn of<'a>(lines: impl Iterator<Item = &'a Line>) -> Option<Score> {
+    /// None: no row counts. `undecided`: such rows count too.
+    fn of<'a>(lines: impl Iterator<Item = &'a Line>, undecided: bool) -> Option<Score> {
         let counts = |l: &&Line| {
             let without = [Verdict::Underpowered, Verdict::NotModelled, Verdict::Sealed];
-            l.undecided_seeds.is_none() && !without.contains(&l.verdict)
+            (undecided || l.undecided_seeds.is_none()) && !without.contains(&l.verdict)
         };
         let lines: Vec<&Line> = lines.filter(counts).collect();
         let mut score = Score::default();
@@ -61,7 +92,7 @@ impl Score {
     }
 
     /// For the columns of `HEADS`.
-    pub fn cells(&self, name: &str) -> Vec<String> {
+    fn cells(&self, name: &str) -> Vec<String> {
         let one = |value: f64| format!("{value:.1}");
         vec![
             name.to_string(),
@@ -107,7 +138,7 @@ mod tests {
     }
 
     fn score(lines: &[Line]) -> Score {
-        Score::of(lines.iter()).unwrap()
+        Scores::of(lines.iter()).unwrap().decided
     }
 
     #[test]
@@ -129,9 +160,9 @@ mod tests {
         assert_eq!(score.ok_if_zero, 2.0);
     }
 
-    /// What is undecided says nothing, for or against the model.
+    /// Whether they count may decide who is nearer, so both are shown.
     #[test]
-    fn undecided_rows_count_nowhere() {
+    fn undecided_rows_count_in_a_score_of_their_own() {
         let mut lines = lines("000", &|_| 0.0);
         let all = score(&lines);
         let at = lines.iter().position(|l| l.row == "lu.C/passive").unwrap();
@@ -139,6 +170,14 @@ mod tests {
         let rest = score(&lines);
         assert_eq!((all.rows - rest.rows, all.effects - rest.effects), (1, 1));
         assert!(rest.error_if_zero < all.error_if_zero);
+        let both = Scores::of(lines.iter()).unwrap();
+        assert_eq!((both.decided, both.all), (rest, all));
+        let names = both
+            .lines("of it")
+            .iter()
+            .map(|l| l[0].clone())
+            .collect::<Vec<_>>();
+        assert_eq!(names, ["of it", "of it, undecided too"]);
     }
 
     /// Nine of tbench and six of schbench, of which each has up to seven quantiles.

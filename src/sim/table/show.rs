@@ -2,7 +2,7 @@
 //! Tables as text and as Markdown.
 
 use super::beside::{Behind, Compared, Gain};
-use super::score::{HEADS, Score};
+use super::score::{HEADS, Scores};
 use super::{Effort, Figure, Line, Table, TablePlan};
 
 /// The columns of a table. All but the first and the last are right-aligned.
@@ -119,11 +119,11 @@ impl Table {
             (unfitted.as_str(), &self.score_unfitted),
             ("of other messages", &self.score_others),
         ];
-        let shown = |(name, score): &(&str, &Option<Score>)| {
+        let shown = |(name, scores): &(&str, &Option<Scores>)| {
             let doubled = fitted == 0 && *name == unfitted;
-            score.filter(|_| !doubled).map(|score| score.cells(name))
+            scores.filter(|_| !doubled).map(|scores| scores.lines(name))
         };
-        let rows: Vec<Cells> = scores.iter().filter_map(shown).collect();
+        let rows: Vec<Cells> = scores.iter().filter_map(shown).flatten().collect();
         if rows.is_empty() {
             return String::new();
         }
