@@ -73,8 +73,24 @@ impl Group {
 
 impl Ladder<'_> {
     pub(super) fn fork(&self) -> Decision {
-        let llc = self.fork_llc(self.fork_node());
-        let decision = match self.fork_cpu(llc) {
+        let decision = match self.pack() {
+            Some(c) => self.taken(c, "fork_pack"),
+            None => self.fork_by_load(),
+        };
+        // dup_task_struct(), as far as the parent is known, and wake_up_new_task().
+        Decision {
+            recent: Some(self.w.prev),
+            wakee: if self.w.waker.ours {
+                self.w.waker.waker
+            } else {
+                self.w.task.waker
+            },
+            ..decision
+        }
+    }
+
+    fn fork_by_load(&self) -> Decision {
+        match self.fork_cpu(self.fork_llc(self.fork_node())) {
             // An idle core was the first choice.
             Some(c) if self.now.machine.smt() && self.idle_core(c) => {
                 self.core_taken(c, "fork_idle")
@@ -88,16 +104,6 @@ impl Ladder<'_> {
                 how: How::Busy,
                 ..self.at(self.w.prev, "fork_busy")
             },
-        };
-        // dup_task_struct(), as far as the parent is known, and wake_up_new_task().
-        Decision {
-            recent: Some(self.w.prev),
-            wakee: if self.w.waker.ours {
-                self.w.waker.waker
-            } else {
-                self.w.task.waker
-            },
-            ..decision
         }
     }
 
