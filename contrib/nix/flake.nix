@@ -31,7 +31,6 @@
         inherit (cargo.package) version;
         src = scx_roost;
         cargoLock.lockFile = "${scx_roost}/Cargo.lock";
-        buildType = "dist";
         nativeBuildInputs = [
           pkgs.installShellFiles
           pkgs.pkg-config
