@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The command line. `parse` turns it into a `Command`, in which defaults and presets are resolved.
 
-mod args;
+pub mod args;
 mod catalog;
 mod files;
 mod forgotten;

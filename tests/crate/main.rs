@@ -6,6 +6,7 @@
 mod advise;
 mod bad_input;
 mod columns;
+mod config_file;
 mod ctl;
 mod doctor;
 mod documents;
