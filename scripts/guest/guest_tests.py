@@ -16,6 +16,7 @@ A test is a shell script whose first lines give its requirements:
   # needs: policy       the native tests of the policy, and their tables
   # needs: faults       the scheduler with faults too, as scx_roost_spin and scx_roost_old
   # needs: embed        examples/embed.rs
+  # needs: rustland     the scheduler with the cargo feature rustland, and all other tests
   # needs: rt-app       that, and the files tests/guest/*.json
   # needs: systemd      it is the first process, and has the unit of contrib/; with own-boot
   # needs: package      systemd, dpkg and two versions of the Debian package
@@ -80,8 +81,8 @@ class Test:
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
     long: bool
-    # 'policy': tests/policy in the guest; 'faults': such a scheduler; 'embed'; 'rt-app';
-    # 'systemd'; 'package'; 'loader'; or ''
+    # 'policy': tests/policy in the guest; 'faults': such a scheduler; 'embed'; 'rustland';
+    # 'rt-app'; 'systemd'; 'package'; 'loader'; or ''
     needs: str
     append: str                 # more words for the kernel's command line
 
@@ -147,6 +148,11 @@ class Contents:
             self.common.program(faulty, "bin/scx_roost_old")
         if any(t.needs == "embed" for t in tests):
             self.common.program(test_program("embed", "build", "--example"), "bin/embed")
+        if any(t.needs == "rustland" for t in tests):
+            rustland = test_program("rustland", "build", "--features", "rustland", "--example")
+            self.common.program(rustland, "bin/rustland")
+            for path in TESTS.glob("*.sh"):
+                self.common.file(path, f"tests/{path.name}")
         if any(t.needs == "rt-app" for t in tests):
             self.common.program("rt-app")
             for file in sorted(TESTS.glob("*.json")):
