@@ -2,6 +2,7 @@
 //! smt_spread, ours: a machine that is not full should end with one thread per core.
 
 use super::Ladder;
+#[cfg(feature = "internals")]
 use super::topology::Topology;
 
 /// A task that usually runs for less is not worth a move. ns, the kernel's

@@ -77,7 +77,12 @@ impl TaskStates {
             start: state.start_ts,
             stop: state.stop_ts,
         };
-        (found == 0).then_some(stamps)
+        if found != 0 {
+            // Its pid may be given to another task.
+            *slot = None;
+            return None;
+        }
+        Some(stamps)
     }
 }
 

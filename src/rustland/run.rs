@@ -93,6 +93,7 @@ fn once(
         ..Gauges::default()
     });
     make_room()?;
+    let real_time = RealTime::new()?;
     let mut object = MaybeUninit::<OpenObject>::uninit();
     let bpf = BpfScheduler::init(
         &mut object,
@@ -124,12 +125,13 @@ fn once(
         allowed: vec![false; machine.nr_cpu_ids.into()],
         kernel_dispatches: 0,
     };
-    real_time(true)?;
     let ended = scheduler.until(stop);
-    real_time(false)?;
+    // First of all the kernel's own scheduler takes over: another thread may hold a lock.
+    let info = scheduler.bpf.shutdown_and_report();
+    drop(real_time);
     drop(counting);
     ended?;
-    scheduler.bpf.shutdown_and_report()
+    info
 }
 
 fn topology(machine: &Machine) -> Topology {
@@ -166,23 +168,35 @@ fn switches(config: &Config) -> Features {
     features
 }
 
-/// The thread's class: SCHED_FIFO, which later threads do not inherit, or the usual one.
-fn real_time(on: bool) -> Result<()> {
-    let (class, level) = match on {
-        true => (libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1),
-        false => (libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0),
-    };
+/// While it lives, this thread is of the class SCHED_FIFO. Later threads are not.
+struct RealTime;
+
+impl RealTime {
+    fn new() -> Result<RealTime> {
+        set_class(libc::SCHED_FIFO, 1).context(
+            "--backend rust needs a real-time priority: root or CAP_SYS_NICE, and a cgroup that \
+             allows it",
+        )?;
+        Ok(RealTime)
+    }
+}
+
+impl Drop for RealTime {
+    fn drop(&mut self) {
+        // It may always lower itself.
+        let _ = set_class(libc::SCHED_OTHER, 0);
+    }
+}
+
+fn set_class(class: i32, level: i32) -> Result<(), Error> {
     let param = libc::sched_param {
         sched_priority: level,
     };
     // SAFETY: the parameter is alive.
-    if unsafe { libc::sched_setscheduler(0, class, &param) } < 0 {
-        return Err(Error::last_os_error()).context(
-            "--backend rust needs a real-time priority: root or CAP_SYS_NICE, and a cgroup that \
-             allows it",
-        );
+    match unsafe { libc::sched_setscheduler(0, class | libc::SCHED_RESET_ON_FORK, &param) } {
+        0 => Ok(()),
+        _ => Err(Error::last_os_error()),
     }
-    Ok(())
 }
 
 /// The kernel's clock of the core's stamps, as this process can tell it.
