@@ -15,6 +15,10 @@ const SENT_MAX: usize = 4;
 const IMBALANCE_PCT: u64 = 117;
 /// A part of a new run in the mean of a task's runs.
 const BURST_SHARE: u64 = 4;
+/// The weight of nice 0.
+const USUAL_WEIGHT: u64 = 100;
+/// A lighter task counts as one of nice 10. Otherwise it would wait for seconds beside others.
+const LEAST_WEIGHT: u64 = 10;
 
 /// When a task last began and ended to run, ns by the kernel's clock; 0: it never did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +34,7 @@ pub struct Queued {
     /// Where it ran last. A new task: its parent's CPU.
     pub prev: usize,
     pub stamps: Stamps,
-    /// 100 is nice 0.
+    /// As sched_ext has it: 100 is nice 0.
     pub weight: u64,
     /// It slept. Otherwise its slice ended, or it is new.
     pub woken: bool,
@@ -82,6 +86,21 @@ struct Task {
     recent: Option<usize>,
     /// The mean time of its runs, ns.
     burst: u64,
+    /// When the last run began that it was charged for.
+    charged: u64,
+    /// Where it stood in the queue; 0: nowhere yet.
+    vtime: u64,
+    /// When it was woken, if it has not run since.
+    woken_at: Option<u64>,
+}
+
+/// What a task that is queued anew has done since it was queued before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Back {
+    /// From its wakeup until it ran, ns.
+    pub waited: Option<u64>,
+    /// Where it stands in the queue for all CPUs.
+    pub vtime: u64,
 }
 
 const TASKS_MAX: usize = 4096;
@@ -94,10 +113,15 @@ pub struct Books {
     cpus_now: Vec<CpuNow>,
     llcs_now: Vec<LlcNow>,
     everywhere: Vec<bool>,
+    /// ns
+    slice: u64,
+    /// Where the queue is, ns of a task of nice 0.
+    least_vtime: u64,
 }
 
 impl Books {
-    pub fn new(machine: Topology, features: Features) -> Books {
+    /// `slice` in ns.
+    pub fn new(machine: Topology, features: Features, slice: u64) -> Books {
         let llcs = (0..machine.nr_llcs()).map(|llc| LlcNow {
             budget: machine.llc_cpus(llc).len(),
             ..LlcNow::default()
@@ -109,6 +133,8 @@ impl Books {
             cpus_now: vec![CpuNow::default(); machine.len()],
             llcs_now: llcs.collect(),
             everywhere: vec![true; machine.len()],
+            slice,
+            least_vtime: 0,
             machine,
         }
     }
@@ -141,13 +167,14 @@ impl Books {
             *place = Some(Sent {
                 pid: task.pid,
                 before: task.stamps,
-                load: task.weight * u64::from(NICE0) / 100,
+                load: task.weight * u64::from(NICE0) / USUAL_WEIGHT,
             });
         }
     }
 
-    /// The task is no longer where it was sent: it is queued anew.
-    pub fn back(&mut self, task: &Queued) {
+    /// The task is no longer where it was sent: it is queued anew. `now`: by the kernel's clock;
+    /// None: not known yet.
+    pub fn back(&mut self, task: &Queued, now: Option<u64>) -> Back {
         for cpu in &mut self.cpus {
             for place in &mut cpu.sent {
                 if place.is_some_and(|sent| sent.pid == task.pid) {
@@ -156,9 +183,30 @@ impl Books {
                 }
             }
         }
-        let slot = self.slot(task.pid);
-        let ran = task.stamps.stop.saturating_sub(task.stamps.start);
-        slot.burst = slot.burst - slot.burst / BURST_SHARE + ran / BURST_SHARE;
+        let mut slot = *self.slot(task.pid);
+        // A change of affinity or weight queues it anew, too.
+        let has_run = task.stamps.start != slot.charged;
+        let ran = match has_run {
+            true => task.stamps.stop.saturating_sub(task.stamps.start),
+            false => 0,
+        };
+        let mut waited = None;
+        if has_run {
+            slot.burst = slot.burst - slot.burst / BURST_SHARE + ran / BURST_SHARE;
+            slot.charged = task.stamps.start;
+            self.least_vtime = self.least_vtime.max(slot.vtime);
+            let woken_at = slot.woken_at.take();
+            waited = woken_at.map(|at| task.stamps.start.saturating_sub(at));
+        }
+        if task.woken {
+            slot.woken_at = now;
+        }
+        // A task that slept is not owed more than a slice.
+        let least = self.least_vtime.saturating_sub(self.slice);
+        slot.vtime = slot.vtime.max(least) + ran * USUAL_WEIGHT / task.weight.max(LEAST_WEIGHT);
+        *self.slot(task.pid) = slot;
+        let vtime = slot.vtime;
+        Back { waited, vtime }
     }
 
     fn slot(&mut self, pid: i32) -> &mut Task {
@@ -220,7 +268,7 @@ impl Books {
                 pid: task.pid as u32,
                 allowed: allowed.unwrap_or(&self.everywhere),
                 recent: known.recent,
-                load: task.weight * u64::from(NICE0) / 100,
+                load: task.weight * u64::from(NICE0) / USUAL_WEIGHT,
                 util: 0,
                 sched_idle: false,
                 waker: Waker::default(),
@@ -248,5 +296,64 @@ impl Books {
         let decision = decide(&view, &wake);
         self.tasks[task.pid as usize % TASKS_MAX].recent = decision.recent;
         (decision, view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLICE: u64 = 1_000_000;
+
+    fn books() -> Books {
+        Books::new(Topology::regular(1, 2, 1, 1, false), Features::NONE, SLICE)
+    }
+
+    /// Woken; it has run from `start` for `ran` before.
+    fn task(pid: i32, weight: u64, start: u64, ran: u64) -> Queued {
+        Queued {
+            pid,
+            prev: 0,
+            stamps: Stamps {
+                start,
+                stop: start + ran,
+            },
+            weight,
+            woken: true,
+        }
+    }
+
+    #[test]
+    fn a_task_is_charged_for_a_run_once_and_by_its_weight() {
+        let mut books = books();
+        let vtime = |books: &mut Books, task| books.back(&task, None).vtime;
+        assert_eq!(vtime(&mut books, task(1, 200, 1000, 600)), 300);
+        assert_eq!(vtime(&mut books, task(1, 200, 1000, 600)), 300);
+        assert_eq!(vtime(&mut books, task(1, 50, 2000, 600)), 1500);
+        assert_eq!(vtime(&mut books, task(2, 1, 2000, 600)), 6000);
+    }
+
+    #[test]
+    fn a_task_that_slept_is_owed_a_slice() {
+        let mut books = books();
+        for run in 1..=5 {
+            books.back(&task(1, 100, run * 2 * SLICE, SLICE), None);
+        }
+        // It ran last from 4 slices on.
+        let late = books.back(&task(2, 100, 10 * SLICE, 0), None);
+        assert_eq!(late.vtime, 3 * SLICE);
+    }
+
+    #[test]
+    fn a_wait_lasts_from_the_wakeup_to_the_run() {
+        let mut books = books();
+        assert_eq!(books.back(&task(1, 100, 0, 0), Some(500)).waited, None);
+        let moved = Queued {
+            woken: false,
+            ..task(1, 100, 0, 0)
+        };
+        assert_eq!(books.back(&moved, Some(700)).waited, None);
+        let ran = task(1, 100, 900, 50);
+        assert_eq!(books.back(&ran, Some(1000)).waited, Some(400));
     }
 }

@@ -2,9 +2,10 @@
 //! The counters of this backend, under the names of stats.tbl.h. The thread that schedules writes
 //! them and waits for nobody.
 
+use crate::bpf::intf::roost_hist_HIST_wakeup_latency as WAKEUP_LATENCY;
 use crate::placement::{Decision, How, Now};
 use crate::wire::stats::source::Counted;
-use crate::wire::stats::{ArmCounts, Counters, NR_STATS, ROWS};
+use crate::wire::stats::{ArmCounts, Counters, NR_BUCKETS, NR_STATS, ROWS};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +16,14 @@ pub struct Counts {
     /// By CPU, then by counter.
     cpus: Arc<[[AtomicU64; NR_STATS]]>,
     rows: Arc<HashMap<&'static str, usize>>,
+    waits: Arc<Waits>,
+}
+
+/// The histogram `wakeup_latency` of hist.tbl.h.
+#[derive(Default)]
+struct Waits {
+    buckets: [AtomicU64; NR_BUCKETS],
+    sum_ns: AtomicU64,
 }
 
 impl Counts {
@@ -23,6 +32,7 @@ impl Counts {
         Counts {
             cpus: (0..nr_cpus).map(|_| row()).collect(),
             rows: Arc::new(ROWS.iter().map(|row| row.name).zip(0..).collect()),
+            waits: Arc::default(),
         }
     }
 
@@ -31,6 +41,13 @@ impl Counts {
         if let (Some(cpu), Some(row)) = (self.cpus.get(cpu), self.rows.get(name)) {
             cpu[*row].fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// A woken task ran after this time.
+    pub fn waited(&self, ns: u64) {
+        let bucket = (ns >> 10).max(1).ilog2() as usize;
+        self.waits.buckets[bucket.min(NR_BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
+        self.waits.sum_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
     /// A placement: its rung, and what the task got.
@@ -65,7 +82,17 @@ impl Counted for Counts {
     /// There is one arm.
     fn read(&self, slot: usize) -> ArmCounts {
         let mut counts = ArmCounts::default();
-        for cpu in (0..self.cpus.len()).take_while(|_| slot == 0) {
+        if slot != 0 {
+            return counts;
+        }
+        let at = WAKEUP_LATENCY as usize;
+        counts.hists[at] = self
+            .waits
+            .buckets
+            .each_ref()
+            .map(|n| n.load(Ordering::Relaxed));
+        counts.sums[at] = self.waits.sum_ns.load(Ordering::Relaxed);
+        for cpu in 0..self.cpus.len() {
             counts = counts.plus(&ArmCounts {
                 counters: self.row(cpu),
                 ..ArmCounts::default()

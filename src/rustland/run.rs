@@ -25,10 +25,10 @@ use libbpf_rs::OpenObject;
 use log::info;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use scx_utils::UserExitInfo;
-use std::io::Error;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
 
 /// For the thread's class, and for the limit of locked memory, which the core lifts.
 pub const NEEDED: Capabilities = Capabilities::SYS_NICE
@@ -116,12 +116,11 @@ fn once(
     );
     let mut scheduler = InRust {
         states: TaskStates::new(&bpf)?,
-        books: Books::new(topology(&machine), switches(config)),
+        books: Books::new(topology(&machine), switches(config), slice),
         bpf,
         counts,
         slice,
         clock: Clock::default(),
-        least_vtime: 0,
         allowed: vec![false; machine.nr_cpu_ids.into()],
         kernel_dispatches: 0,
     };
@@ -168,34 +167,54 @@ fn switches(config: &Config) -> Features {
     features
 }
 
-/// While it lives, this thread is of the class SCHED_FIFO. Later threads are not.
+/// While it lives, all threads of this process are real-time ones, this one above the others. So
+/// none waits to be scheduled by this one: what it holds is given back, and a process that was
+/// killed ends.
 struct RealTime;
 
 impl RealTime {
     fn new() -> Result<RealTime> {
-        set_class(libc::SCHED_FIFO, 1).context(
-            "--backend rust needs a real-time priority: root or CAP_SYS_NICE, and a cgroup that \
-             allows it",
-        )?;
-        Ok(RealTime)
+        let real_time = RealTime;
+        set_classes(libc::SCHED_FIFO, 1)
+            .and_then(|()| set_class(0, libc::SCHED_FIFO, 2))
+            .context(
+                "--backend rust needs a real-time priority: root or CAP_SYS_NICE, and a cgroup \
+                 that allows it",
+            )?;
+        Ok(real_time)
     }
 }
 
 impl Drop for RealTime {
     fn drop(&mut self) {
-        // It may always lower itself.
-        let _ = set_class(libc::SCHED_OTHER, 0);
+        // A thread may always lower itself and others of its user.
+        let _ = set_classes(libc::SCHED_OTHER, 0);
     }
 }
 
-fn set_class(class: i32, level: i32) -> Result<(), Error> {
+/// Of all threads; those that they start inherit it.
+fn set_classes(class: i32, level: i32) -> io::Result<()> {
+    for task in fs::read_dir("/proc/self/task")? {
+        let name = task?.file_name();
+        let tid = name.to_str().and_then(|name| name.parse().ok());
+        match set_class(tid.unwrap_or(0), class, level) {
+            // It has ended.
+            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => (),
+            set => set?,
+        }
+    }
+    Ok(())
+}
+
+/// `tid` 0: this thread.
+fn set_class(tid: i32, class: i32, level: i32) -> io::Result<()> {
     let param = libc::sched_param {
         sched_priority: level,
     };
     // SAFETY: the parameter is alive.
-    match unsafe { libc::sched_setscheduler(0, class | libc::SCHED_RESET_ON_FORK, &param) } {
+    match unsafe { libc::sched_setscheduler(tid, class, &param) } {
         0 => Ok(()),
-        _ => Err(Error::last_os_error()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -238,8 +257,6 @@ struct InRust<'a> {
     /// ns
     slice: u64,
     clock: Clock,
-    /// The virtual time of the queue, ns of a task of nice 0.
-    least_vtime: u64,
     /// CPUs of the task that is being placed.
     allowed: Vec<bool>,
     /// Of these, those that are counted.
@@ -288,7 +305,10 @@ impl InRust<'_> {
             woken: task.flags & WAKEUP != 0,
         };
         self.clock.saw(task.stop_ts);
-        self.books.back(&queued);
+        let back = self.books.back(&queued, self.clock.now());
+        if let Some(ns) = back.waited {
+            self.counts.waited(ns);
+        }
         let states = &mut self.states;
         self.books.settle(|pid| states.stamps(pid));
         let all = task.nr_cpus_allowed >= self.books.machine().online().count() as u64;
@@ -301,7 +321,7 @@ impl InRust<'_> {
         self.counts.placed(&now, &decision, queued.prev);
         let mut sent = DispatchedTask::new(task);
         sent.slice_ns = self.slice;
-        sent.vtime = self.vtime(task);
+        sent.vtime = back.vtime;
         sent.cpu = RL_CPU_ANY;
         if decision.how == How::Idle {
             // Whether the kernel agrees; it then expects the task there.
@@ -326,15 +346,6 @@ impl InRust<'_> {
         self.bpf
             .dispatch_task(&sent)
             .context("the core's queue of placed tasks is full")
-    }
-
-    /// Where the task stands in the queue: what it has used, by weight. A task that slept is not
-    /// owed more than a slice.
-    fn vtime(&mut self, task: &QueuedTask) -> u64 {
-        let used = task.stop_ts.saturating_sub(task.start_ts);
-        self.least_vtime = self.least_vtime.max(task.vtime);
-        let least = self.least_vtime.saturating_sub(self.slice);
-        task.vtime.max(least) + used * 100 / task.weight.max(1)
     }
 
     fn count_kthreads(&mut self) {

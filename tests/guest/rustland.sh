@@ -1,26 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Decisions in userspace: scx_roost with the cargo feature rustland and --backend rust. Other tests
-# run over it, then its own: what it refuses, what it counts, and whether it uses all CPUs.
+# Decisions in userspace (--backend rust): what it refuses, what it counts, and whether it uses all
+# CPUs. Tests with a line '# rustland:' run over it too.
 # topology: 4
 # accel: icount
-# timeout: 600
+# timeout: 200
 # needs: rustland
 # long: yes
-mkdir -p /tmp/rust
-cat >/tmp/rust/scx_roost <<'END'
-#!/bin/sh
-# A run decides in userspace; commands are as they are.
-case "$1" in '' | -*) exec rustland --backend rust "$@" ;; esac
-exec rustland "$@"
-END
-chmod +x /tmp/rust/scx_roost
-PATH=/tmp/rust:$PATH
-export PATH
-
-for test in forks affinity load; do
-	echo "# over it: $test"
-	sh /tests/$test.sh
-done
 . /tests/lib.sh
 
 scx_roost --enable util_fits >/tmp/out 2>&1

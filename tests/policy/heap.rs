@@ -8,6 +8,8 @@ use scx_roost::rustland::{Books, Counts, Queued, Stamps};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+const SLICE_NS: u64 = 1_000_000;
+
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
@@ -55,7 +57,10 @@ fn a_placement_allocates_nothing() {
         for (llcs, cores, threads) in [(1, 4, 1), (2, 4, 2), (8, 2, 2)] {
             let machine = Topology::regular(llcs, cores, threads, llcs.min(4), false);
             let nr_cpus = machine.len();
-            let (mut books, counts) = (Books::new(machine, features), Counts::new(nr_cpus));
+            let (mut books, counts) = (
+                Books::new(machine, features, SLICE_NS),
+                Counts::new(nr_cpus),
+            );
             let some: Vec<bool> = (0..nr_cpus).map(|cpu| cpu % 3 != 1).collect();
             let made = allocations(|| place_many(&mut books, &counts, &some));
             assert_eq!(made, 0, "{llcs} x {cores} x {threads}");
@@ -75,7 +80,7 @@ fn place_many(books: &mut Books, counts: &Counts, some: &[bool]) {
             weight: 100,
             woken: i % 11 != 0,
         };
-        books.back(&task);
+        books.back(&task, Some(i * 1000 + 900));
         // Every fifth time all tasks have left.
         books.settle(|_| (i % 5 != 0).then(Stamps::default));
         let allowed = (i % 2 == 0).then_some(some);
