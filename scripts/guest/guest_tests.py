@@ -134,7 +134,7 @@ def read_tests():
 def script_of(test):
     """Over --backend rust it is the same script, with another scx_roost."""
     text = (TESTS / f"{test.name.removeprefix(f'{RUSTLAND}-')}.sh").read_bytes()
-    return (b"PATH=/rustland:$PATH\n" if test.needs == RUSTLAND else b"") + text
+    return (b"PATH=/rustland:$PATH in_rust=1\n" if test.needs == RUSTLAND else b"") + text
 
 
 def build_tools():
