@@ -16,9 +16,7 @@ const UNKNOWN: [(&str, FeatureSet); 5] = [
     ),
     (
         "utilisation is not known in userspace",
-        bits::sis_util
-            .with(bits::util_fits)
-            .with(bits::prev_core_fits),
+        bits::sis_util.with(bits::util_fits),
     ),
     (
         "how long CPUs are idle between tasks is not measured in userspace",
