@@ -354,6 +354,8 @@ fn config_of(levels: &Levels) -> Result<Config> {
         arms: plan.arms,
         rules: plan.rules,
         freeze: run.freeze,
+        #[cfg(feature = "rustland")]
+        rust: run.backend == args::Backend::Rust,
         ignore_cpu_max: run.ignore_cpu_max,
         cpuperf: run.cpuperf,
         freq_source: run.freq_source,

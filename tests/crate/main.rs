@@ -16,6 +16,7 @@ mod export;
 #[allow(dead_code)]
 mod fake;
 mod layers;
+mod linked;
 mod machine;
 mod machine_random;
 #[cfg(feature = "monitor")]

@@ -5,7 +5,7 @@
 use crate::queue::{MSEC, task};
 use crate::rng::Rng;
 use crate::setup::NOW;
-use crate::topology::Topology;
+use crate::topology::{Tables, Topology};
 use scx_roost::native::{Queues, Task, World};
 
 /// How often a CPU looks for a queue to relieve (balance.h), ms.

@@ -2,12 +2,12 @@
 //! The decision tables of tests/cases/*.txt, run by the C, natively and as BPF, and by the model.
 //! tests/cases/README.md explains the format.
 
-use crate::model::{CpuNow, Decision, How, LlcNow, Waker};
 use crate::setup::{
     By, Case, Machine, NOW, PLACEMENT_STATS, Runner, STALE_MS, WAKEE, WAKER, moved,
 };
-use crate::topology::{CLAIM_LOST, CLAIM_TTL, Cpu, NICE0, Topology};
+use crate::topology::{CLAIM_LOST, CLAIM_TTL, Cpu, NICE0, Tables, Topology};
 use scx_roost::native::{World, stat_name, stat_of};
+use scx_roost::placement::{CpuNow, Decision, How, LlcNow, Waker};
 use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, String>;

@@ -3,7 +3,7 @@
 //! for which groups compete.
 
 use crate::rng::Rng;
-use crate::topology::{NICE0, Topology, kernel_arm, kernel_tunables};
+use crate::topology::{NICE0, Tables, Topology, kernel_arm, kernel_tunables};
 use scx_roost::native::sys::{CGROUP_DEPTH, IDLE_WEIGHT, MAX_WEIGHT, MIN_WEIGHT};
 use scx_roost::native::{Task, World};
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What must hold of any decision, for any features and whatever the model says.
 
-use crate::model::{Decision, How};
 use crate::rng::Rng;
 use crate::setup::{Case, Machine, Runner};
+use scx_roost::placement::{Decision, How};
 
 pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
     let t = &machine.topology;

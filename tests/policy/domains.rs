@@ -5,7 +5,7 @@
 use crate::rng::Rng;
 use crate::setup::NOW;
 use crate::steal::Waiting;
-use crate::topology::Topology;
+use crate::topology::{Tables, Topology};
 use scx_roost::native::sys::{DOMAIN_LOOKS, ROOST_NR_FEATURES};
 use scx_roost::native::{Task, Wakeup, World};
 

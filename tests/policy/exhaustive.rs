@@ -3,9 +3,9 @@
 //! any decision.
 
 use crate::check::check_invariants;
-use crate::model::{CpuNow, Features, LlcNow};
 use crate::setup::{Case, MAINLINE, Machine, Runner, THRESHOLD};
 use crate::topology::{CLAIM_TTL, Topology};
+use scx_roost::placement::{CpuNow, Features, LlcNow};
 use scx_roost::policy::features::{PRESETS, feature};
 use std::sync::LazyLock;
 

@@ -3,7 +3,6 @@
 //! tick.h, slice_timer.h, delay_queue.h).
 
 use crate::callbacks::{DELAY, FIRST, Machine, SLICE, ToQueue, WAKEUP, queued_on};
-use crate::model::Features;
 use crate::setup::{MAINLINE, NOW};
 use crate::topology::{Cpu, Topology, WAIT_BOUND};
 use scx_roost::native::sys::{
@@ -14,6 +13,7 @@ use scx_roost::native::sys::{
     TIMER_DELAY, TIMER_SLICE,
 };
 use scx_roost::native::{Act, Attr, SchedPolicy, To};
+use scx_roost::placement::Features;
 
 #[test]
 fn an_idle_cpu_is_gone_to_at_once() {

@@ -2,7 +2,7 @@
 //! The scheduler's object passes the verifier on every machine. Facts are constants there, so
 //! another machine is another program.
 
-use crate::topology::Topology;
+use crate::topology::{Tables, Topology};
 use libbpf_rs::PrintLevel;
 use scx_roost::daemon::load::load_object;
 use scx_roost::machine::cpufreq::CpuFreq;

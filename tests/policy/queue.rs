@@ -3,7 +3,7 @@
 //! weights, and extreme weights do no harm.
 
 use crate::rng::Rng;
-use crate::topology::{NICE0, Topology, kernel_arm};
+use crate::topology::{NICE0, Tables, Topology, kernel_arm};
 use scx_roost::native::sys::{FEATURE_burst_slice, MAX_WEIGHT, MIN_WEIGHT, STAT_burst_request};
 use scx_roost::native::{Task, World};
 

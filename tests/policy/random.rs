@@ -5,11 +5,11 @@
 //! ROOST_SEED the first seed. A failure prints ROOST_REPLAY=..., which runs that machine alone.
 
 use crate::check::{check_invariants, unrelated_idle_changes_nothing};
-use crate::model::{CpuNow, Features, LlcNow, Waker};
 use crate::rng::Rng;
 use crate::setup::{By, Case, Machine, NOW, Runner, STALE_MS, THRESHOLD, WAKEE, WAKER};
 use crate::topology::{CLAIM_TTL, Cpu, NICE0, Topology};
 use scx_roost::native::World;
+use scx_roost::placement::{CpuNow, Features, LlcNow, Waker};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const CASES_PER_MACHINE: u64 = 2000;

@@ -4,7 +4,7 @@
 
 use crate::rng::Rng;
 use crate::setup::NOW;
-use crate::topology::{CLAIM_LOST, Topology};
+use crate::topology::{CLAIM_LOST, Tables, Topology};
 use scx_roost::native::sys::{FEATURE_claim, PLAIN_CLAIM};
 use scx_roost::native::{Task, World, sys};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -2,21 +2,21 @@
 //! One situation, given to both the C and the model.
 
 use crate::jit::Jit;
-use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
-use crate::topology::{CLAIM_TTL, NICE0, Topology, kernel_arm, kernel_tunables};
+use crate::topology::{CLAIM_TTL, NICE0, Tables, Topology, kernel_arm, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, PLACE_IDLE, PLACE_NEXT, STAT_claim_release, STAT_claim_set,
     STAT_placed_other_llc, STAT_wa_idle_this, STAT_wa_same, cpu_view, placement, waker_state,
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
+use scx_roost::placement::{self as model, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
 
 /// The time of every decision. It is far from 0, so that no stamp that starts as 0 looks recent.
 pub const NOW: u64 = 3_600_000_000_000;
 
 /// The default threshold for a low frequency, kHz, and the age up to which a reading counts.
 pub const THRESHOLD: u32 = 1200;
-pub const STALE_MS: u32 = 60_000;
+pub use scx_roost::placement::STALE_MS;
 
 pub const WAKEE: u32 = 1000;
 pub const WAKER: u32 = 1001;

@@ -2,7 +2,7 @@
 //! Decayed averages against floating point, and the scan budget against the kernel's formula.
 
 use crate::rng::Rng;
-use crate::topology::{NICE0, Topology};
+use crate::topology::{NICE0, Tables, Topology};
 use scx_roost::native::sys::CAPACITY_SCALE;
 use scx_roost::native::{Task, World, count_bits, decayed, lowest_bit, scan_budget};
 

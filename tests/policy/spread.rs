@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! smt_spread of running tasks: when one leaves a shared core, and for which core.
 
-use crate::model::spread::{Core, leaves_for};
 use crate::rng::Rng;
 use crate::setup::NOW;
-use crate::topology::{CLAIM_TTL, Topology};
+use crate::topology::{CLAIM_TTL, Tables, Topology};
 use scx_roost::native::sys::{STAT_claim_set, STAT_spread_none};
 use scx_roost::native::{Task, World};
+use scx_roost::placement::spread::{Core, leaves_for};
 use scx_roost::policy::features::bits;
 
 /// The arm's slice, and the kernel's migration cost, ns.

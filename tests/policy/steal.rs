@@ -3,7 +3,7 @@
 
 use crate::rng::Rng;
 use crate::setup::NOW;
-use crate::topology::Topology;
+use crate::topology::{Tables, Topology};
 use scx_roost::native::Queues;
 use scx_roost::native::sys::{
     SET_WAITING, STAT_dispatch_steal_llc, STAT_dispatch_steal_machine, STAT_dispatch_steal_node,

@@ -4,7 +4,7 @@
 
 use crate::queue::{MSEC, task, world};
 use crate::rng::Rng;
-use crate::topology::{NICE0, Topology};
+use crate::topology::{NICE0, Tables, Topology};
 use scx_roost::native::{Task, World, sys};
 
 /// The task sleeps after a fold that left these averages.

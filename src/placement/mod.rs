@@ -11,13 +11,17 @@ mod delay;
 mod features;
 mod fits;
 mod fork;
+#[cfg(feature = "internals")]
 pub mod idle;
 mod search;
 pub mod spread;
+pub mod topology;
 
+#[cfg(feature = "internals")]
+pub use delay::STALE_MS;
 pub use features::Features;
 
-use crate::topology::Topology;
+use topology::Topology;
 
 /// The state of one CPU.
 #[derive(Clone, Copy, Debug, Default)]
