@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Builds the BPF half, and generates Rust from the C tables, so that a feature or a counter is
 //! written once. The steps are in build/: `clang` finds the compiler, `tables` reads the rows,
-//! `native` compiles the policy for tests and benches, `rustland` generates scx_rustland_core's part.
+//! `native` compiles the policy for tests and benches, `rustland` generates the part of
+//! scx_rustland_core.
 
 #[path = "build/clang.rs"]
 mod clang;

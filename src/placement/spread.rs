@@ -95,7 +95,7 @@ pub fn leaves_for(machine: &Topology, now: &Core, cpu: usize) -> Option<usize> {
         let there = &machine.cpus[c];
         (there.llc != own.llc, there.node != own.node, there.llc, c)
     };
-    (0..machine.len())
+    (0..machine.nr_cpu_ids())
         .filter(|&c| now.allowed[c] && vacant(c))
         .min_by_key(|&c| far(c))
 }

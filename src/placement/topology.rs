@@ -88,7 +88,7 @@ impl Topology {
         Topology::new(cpus)
     }
 
-    pub fn len(&self) -> usize {
+    pub fn nr_cpu_ids(&self) -> usize {
         self.cpus.len()
     }
 

@@ -128,11 +128,11 @@ impl Books {
         });
         Books {
             features,
-            cpus: vec![Cpu::default(); machine.len()],
+            cpus: vec![Cpu::default(); machine.nr_cpu_ids()],
             tasks: vec![Task::default(); TASKS_MAX],
-            cpus_now: vec![CpuNow::default(); machine.len()],
+            cpus_now: vec![CpuNow::default(); machine.nr_cpu_ids()],
             llcs_now: llcs.collect(),
-            everywhere: vec![true; machine.len()],
+            everywhere: vec![true; machine.nr_cpu_ids()],
             slice,
             least_vtime: 0,
             machine,

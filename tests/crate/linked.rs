@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the binary is linked with: the feature `rustland` alone brings libseccomp, and the allocator
+//! What the binary is linked with: the feature `rustland` alone brings libseccomp and the allocator
 //! of scx_rustland_core.
 
 fn has(binary: &[u8], text: &str) -> bool {

@@ -5,8 +5,10 @@
 use crate::setup::{
     By, Case, Machine, NOW, PLACEMENT_STATS, Runner, STALE_MS, WAKEE, WAKER, moved,
 };
-use crate::topology::{CLAIM_LOST, CLAIM_TTL, Cpu, NICE0, Tables, Topology};
+use crate::topology::{CLAIM_LOST, CLAIM_TTL, Tables};
 use scx_roost::native::{World, stat_name, stat_of};
+use scx_roost::placement::topology::NICE0;
+use scx_roost::placement::topology::{Cpu, Topology};
 use scx_roost::placement::{CpuNow, Decision, How, LlcNow, Waker};
 use std::collections::BTreeSet;
 
@@ -245,7 +247,7 @@ impl Row {
         let mut words = answer.split_whitespace();
         let mut row = Row {
             machine: Machine::new(topology.clone()),
-            case: Case::new(topology.len(), usize::MAX, usize::MAX),
+            case: Case::new(topology.nr_cpu_ids(), usize::MAX, usize::MAX),
             cpu: number(words.next().ok_or("no CPU after ->")?)?,
             expected: words.map(str::to_string).collect(),
         };

@@ -95,7 +95,7 @@ pub fn unrelated_idle_changes_nothing(
     if case.fork || unknown || machine.topology.asym() {
         return;
     }
-    let cpu = rng.below(machine.topology.len());
+    let cpu = rng.below(machine.topology.nr_cpu_ids());
     let llc = |c: usize| {
         if machine.topology.cpus[c].online {
             machine.topology.cpus[c].llc

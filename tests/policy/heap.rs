@@ -2,8 +2,8 @@
 //! With --backend rust the thread that schedules must allocate nothing: another thread could hold
 //! the allocator's lock, and would wait for this one to be scheduled.
 
-use crate::topology::Topology;
 use scx_roost::placement::Features;
+use scx_roost::placement::topology::Topology;
 use scx_roost::rustland::{Books, Counts, Queued, Stamps};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -56,7 +56,7 @@ fn a_placement_allocates_nothing() {
     for features in [Features::NONE, all] {
         for (llcs, cores, threads) in [(1, 4, 1), (2, 4, 2), (8, 2, 2)] {
             let machine = Topology::regular(llcs, cores, threads, llcs.min(4), false);
-            let nr_cpus = machine.len();
+            let nr_cpus = machine.nr_cpu_ids();
             let (mut books, counts) = (
                 Books::new(machine, features, SLICE_NS),
                 Counts::new(nr_cpus),

@@ -14,6 +14,8 @@ mod claims;
 mod delay;
 mod domains;
 mod exhaustive;
+// That feature has an allocator of its own.
+#[cfg(not(feature = "rustland"))]
 mod heap;
 mod hotplug;
 mod idle_time;

@@ -7,7 +7,7 @@ use scx_roost::bpf::intf::{
 use scx_roost::machine::Facts;
 use scx_roost::native::World;
 use scx_roost::native::sys::{CAPACITY_SCALE, MAX_SMT};
-pub use scx_roost::placement::topology::{Cpu, NICE0, Topology};
+use scx_roost::placement::topology::Topology;
 
 pub trait Tables {
     fn facts(&self) -> Facts;
@@ -18,7 +18,7 @@ impl Tables for Topology {
     fn facts(&self) -> Facts {
         let mut facts = Facts {
             machine: machine_facts {
-                nr_cpu_ids: self.len() as u32,
+                nr_cpu_ids: self.nr_cpu_ids() as u32,
                 nr_online: self.online().count() as u32,
                 nr_llcs: self.nr_llcs() as u32,
                 nr_nodes: self.nr_nodes() as u32,
@@ -51,7 +51,9 @@ impl Tables for Topology {
                 nr_llcs: llcs.len() as u16,
             });
         }
-        facts.cpus = (0..self.len()).map(|c| cpu_facts_of(self, c)).collect();
+        facts.cpus = (0..self.nr_cpu_ids())
+            .map(|c| cpu_facts_of(self, c))
+            .collect();
         facts
     }
 
