@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Builds the BPF half, and generates Rust from the C tables, so that a feature or a counter is
 //! written once. The steps are in build/: `clang` finds the compiler, `tables` reads the rows,
-//! `native` compiles the policy for tests and benches.
+//! `native` compiles the policy for tests and benches, `rustland` generates the part of
+//! scx_rustland_core.
 
 #[path = "build/clang.rs"]
 mod clang;
 #[path = "build/native.rs"]
 mod native;
+#[cfg(feature = "rustland")]
+#[path = "build/rustland.rs"]
+mod rustland;
 #[path = "build/tables.rs"]
 mod tables;
 
@@ -21,6 +25,10 @@ fn main() {
 }
 
 fn build() -> Result<(), String> {
+    #[cfg(feature = "rustland")]
+    if let Some(done) = rustland::step() {
+        return done;
+    }
     clang::choose()?;
     let out = PathBuf::from(std::env::var("OUT_DIR").map_err(|e| format!("OUT_DIR: {e}"))?);
     write(
@@ -42,6 +50,8 @@ fn build() -> Result<(), String> {
     if native.iter().any(|name| std::env::var_os(name).is_some()) {
         native::build(&out)?;
     }
+    #[cfg(feature = "rustland")]
+    rustland::build(&out)?;
     build_bpf().map_err(|e| format!("the BPF half does not build: {}", chain(e.as_ref())))
 }
 

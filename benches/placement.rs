@@ -20,8 +20,9 @@ mod topology;
 use rng::Rng;
 use scx_roost::native::sys::{FEATURE_prev_idle, FEATURE_sis_util, FEATURE_wide_idle};
 use scx_roost::native::{Task, Wakeup, World};
+use scx_roost::placement::topology::Topology;
 use std::time::Instant;
-use topology::Topology;
+use topology::Tables;
 
 const SAMPLES: usize = 31;
 const DECISIONS: usize = 20_000;
@@ -98,7 +99,7 @@ fn pairs(n: usize) -> Vec<(usize, usize)> {
 
 fn prepare(topology: &Topology, scene: &Scene) -> (World, Task) {
     let mut world = topology.world();
-    let n = topology.len();
+    let n = topology.nr_cpu_ids();
     for cpu in 0..n {
         if (scene.idle)(cpu, n) {
             world.set_idle(cpu);
@@ -132,7 +133,7 @@ fn median(samples: usize, mut measure: impl FnMut() -> f64) -> String {
 fn native(topology: &Topology, scene: &Scene, samples: usize) -> String {
     let (mut world, mut task) = prepare(topology, scene);
     let facts = world.facts().clone();
-    let pairs = pairs(topology.len());
+    let pairs = pairs(topology.nr_cpu_ids());
     median(samples, || {
         let start = Instant::now();
         for i in 0..DECISIONS {
@@ -147,7 +148,7 @@ fn native(topology: &Topology, scene: &Scene, samples: usize) -> String {
 
 fn as_bpf(topology: &Topology, scene: &Scene, samples: usize) -> anyhow::Result<String> {
     let (world, mut task) = prepare(topology, scene);
-    let pairs = pairs(topology.len());
+    let pairs = pairs(topology.nr_cpu_ids());
     let mut cost = jit::cost(&world, &mut task, scene.features, &pairs, DECISIONS as u32)?;
     Ok(median(samples, || cost().expect("it ran before")))
 }

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import urllib.error
 import urllib.parse
@@ -215,6 +216,15 @@ def alerts_are_what_they_are_meant_to_be(setup):
     setup.promtool("test", "rules", "prometheus-alerts.test.yml")
 
 
+def the_collectors_receiver_has_a_good_job(setup):
+    """What the guide gives OpenTelemetry's receiver is a configuration of Prometheus."""
+    guide = (TOP / "docs/guides/monitoring.md").read_text()
+    (config,) = re.findall(r"^    config:\n((?: {6}.*\n)+)", guide, re.MULTILINE)
+    job = setup.dir / "receiver.yml"
+    job.write_text(textwrap.dedent(config))
+    setup.promtool("check", "config", str(job))
+
+
 def prometheus_scrapes(setup):
     setup.await_query("a scrape by Prometheus", "roost_up == 1")
     wait_for("a scrape without an error", lambda: all(target["health"] == "up" and not target["lastError"]
@@ -330,9 +340,9 @@ def the_end_of_the_daemon_is_reported(setup):
     setup.await_query("the alert about a failure", 'ALERTS{alertname="RoostDaemonGone"}')
 
 
-CHECKS = [alerts_are_what_they_are_meant_to_be, the_dashboard_is_one, all_of_it_starts, strict_openmetrics,
-          classic_format, node_exporter_reads_the_textfile, prometheus_scrapes, prometheus_evaluates_the_alerts,
-          the_dashboard_shows_data,  the_end_of_the_daemon_is_reported]
+CHECKS = [alerts_are_what_they_are_meant_to_be, the_collectors_receiver_has_a_good_job, the_dashboard_is_one,
+          all_of_it_starts, strict_openmetrics, classic_format, node_exporter_reads_the_textfile, prometheus_scrapes,
+          prometheus_evaluates_the_alerts, the_dashboard_shows_data, the_end_of_the_daemon_is_reported]
 
 
 # Checks that need more than Debian's packages.

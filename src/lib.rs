@@ -38,10 +38,14 @@ mod machine;
 mod model;
 #[cfg(all(feature = "sim", not(feature = "internals")))]
 mod native;
+#[cfg(all(feature = "rustland", not(feature = "internals")))]
+mod placement;
 #[cfg(not(feature = "internals"))]
 mod policy;
 #[cfg(not(feature = "internals"))]
 mod publish;
+#[cfg(all(feature = "rustland", not(feature = "internals")))]
+mod rustland;
 #[cfg(all(feature = "sim", not(feature = "internals")))]
 mod sim;
 #[cfg(not(feature = "internals"))]
@@ -71,9 +75,13 @@ pub mod model;
 #[cfg(feature = "internals")]
 pub mod native;
 #[cfg(feature = "internals")]
+pub mod placement;
+#[cfg(feature = "internals")]
 pub mod policy;
 #[cfg(feature = "internals")]
 pub mod publish;
+#[cfg(feature = "internals")]
+pub mod rustland;
 #[cfg(all(feature = "internals", feature = "sim"))]
 pub mod sim;
 #[cfg(feature = "internals")]

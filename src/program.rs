@@ -20,6 +20,8 @@ use crate::machine::host::Host;
 use crate::machine::picture;
 use crate::machine::{self, Machine};
 use crate::policy::config::{Config, failure_beside};
+#[cfg(feature = "rustland")]
+use crate::rustland;
 #[cfg(feature = "sim")]
 use crate::sim::{self, table};
 use crate::util::journal;
@@ -141,6 +143,11 @@ fn schedule(config: Config, origin: Origin, lock_memory: bool) -> Result<()> {
     let locked = match lock_memory {
         true => process::lock_memory()?,
         false => Capabilities::default(),
+    };
+    #[cfg(feature = "rustland")]
+    let locked = match config.rust {
+        true => locked.with(rustland::NEEDED),
+        false => locked,
     };
     let failure = failure_beside(&config.stats_path);
     let reload = Bell::default();

@@ -31,7 +31,6 @@
         inherit (cargo.package) version;
         src = scx_roost;
         cargoLock.lockFile = "${scx_roost}/Cargo.lock";
-        buildType = "dist";
         nativeBuildInputs = [
           pkgs.installShellFiles
           pkgs.pkg-config
@@ -50,6 +49,7 @@
             substitute contrib/$unit.service $out/lib/systemd/system/$unit.service \
               --replace-quiet ExecStart=scx_roost ExecStart=$out/bin/scx_roost
           done
+          install -Dm644 contrib/config.toml -t $out/share/doc/scx_roost
           $out/bin/scx_roost man man
           installManPage man/*.1
           for shell in bash zsh fish; do

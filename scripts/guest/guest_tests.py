@@ -13,18 +13,23 @@ A test is a shell script whose first lines give its requirements:
   # kernels: 7.1        only on that kernel, with the matrix
   # long: yes           only where it is named, or with --every-kernel
   # append: WORDS       put on the kernel's command line
+  # rustland: 4         another test, rustland-NAME, is the same with --backend rust, on that
+                        machine; it takes long, and needs rustland
   # needs: policy       the native tests of the policy, and their tables
   # needs: faults       the scheduler with faults too, as scx_roost_spin and scx_roost_old
   # needs: embed        examples/embed.rs
+  # needs: rustland     the scheduler with the cargo feature rustland, and with --backend rust
   # needs: rt-app       that, and the files tests/guest/*.json
   # needs: systemd      it is the first process, and has the unit of contrib/; with own-boot
   # needs: package      systemd, dpkg and two versions of the Debian package
+  # needs: loader       scx_loader with our patch, a message bus, polkit
 
-Tests that want the same machine share a boot.
+Tests that want the same machine share a boot. What a test needs may be named instead of the test.
 The last line is 'N passed, N failed, N skipped'.
 
   guest_tests.py nice stress -v        these two, with all that they print
   guest_tests.py --kernel 6.18 load    on another kernel
+  guest_tests.py rustland              all with --backend rust
   guest_tests.py --matrix              the quick ones on every kernel of the matrix
 """
 import argparse
@@ -45,10 +50,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import loader                                                               # noqa: E402
 import package                                                              # noqa: E402
 import systemd                                                              # noqa: E402
 from lab import (DEFAULT_PREFIX, MATRIX, TOPOLOGIES, Image, Kernel, LabError, NoSuchKernel, Qemu, boot,    # noqa: E402
                  compile_static)
+from image import PROGRAM_MODE                                               # noqa: E402
 from memory import Memory, key                                              # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
@@ -57,6 +64,12 @@ TOOLS = ("stress-ng", "hackbench", "rtcwake")
 TESTS_PER_BOOT = 9
 # Needs for which systemd is the first process.
 OF_SYSTEMD = ("systemd", "package")
+RUSTLAND = "rustland"
+# A run decides in userspace; commands are as they are.
+IN_RUST = b"""#!/bin/sh
+case "$1" in '' | -*) exec rustland --backend rust "$@" ;; esac
+exec rustland "$@"
+"""
 # Host seconds for a boot, and for the clean-up between two tests.
 BOOT_LIMIT_S = 300
 # TCG executes string instructions a byte at a time, so the kernel uses loops of moves instead. No
@@ -78,8 +91,8 @@ class Test:
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
     long: bool
-    # 'policy': tests/policy in the guest; 'faults': such a scheduler; 'embed'; 'rt-app';
-    # 'systemd'; 'package'; or ''
+    # 'policy': tests/policy in the guest; 'faults': such a scheduler; 'embed'; 'rustland';
+    # 'rt-app'; 'systemd'; 'package'; 'loader'; or ''
     needs: str
     append: str                 # more words for the kernel's command line
 
@@ -108,10 +121,20 @@ def read_tests():
             if topology not in TOPOLOGIES:
                 raise LabError(f"{path.name} asks for topology {topology}; known are {', '.join(TOPOLOGIES)}")
             yes = {key for key, value in head.items() if value == "yes"}
-            out.append(Test(path.stem, topology, head["accel"], int(head["timeout"]),
-                            head.get("quick", ""), bool({"own-boot", "twice"} & yes), "twice" in yes,
-                            head.get("kernels", ""), "long" in yes, head.get("needs", ""), head.get("append", "")))
+            test = Test(path.stem, topology, head["accel"], int(head["timeout"]),
+                        head.get("quick", ""), bool({"own-boot", "twice"} & yes), "twice" in yes,
+                        head.get("kernels", ""), "long" in yes, head.get("needs", ""), head.get("append", ""))
+            out.append(test)
+            if topology in head.get("rustland", "").split():
+                name = f"{RUSTLAND}-{test.name}"
+                out.append(dataclasses.replace(test, name=name, quick="", long=True, needs=RUSTLAND))
     return out
+
+
+def script_of(test):
+    """Over --backend rust it is the same script, with another scx_roost."""
+    text = (TESTS / f"{test.name.removeprefix(f'{RUSTLAND}-')}.sh").read_bytes()
+    return (b"PATH=/rustland:$PATH in_rust=1\n" if test.needs == RUSTLAND else b"") + text
 
 
 def build_tools():
@@ -137,7 +160,7 @@ class Contents:
     def __init__(self, scheduler, tests, require):
         policy = any(t.needs == "policy" for t in tests) and test_program("policy", "test", "--no-run", "--test")
         self.common, self.policy, self.systemd = Image(), Image(), Image()
-        self.units, self.package = Image(), Image()
+        self.units, self.package, self.loader = Image(), Image(), Image()
         self.common.program(scheduler, "bin/scx_roost")
         if any(t.needs == "faults" for t in tests):
             faulty = test_program("faulty", "build", "--features", "faults", "--example")
@@ -145,6 +168,10 @@ class Contents:
             self.common.program(faulty, "bin/scx_roost_old")
         if any(t.needs == "embed" for t in tests):
             self.common.program(test_program("embed", "build", "--example"), "bin/embed")
+        if any(t.needs == RUSTLAND for t in tests):
+            rustland = test_program(RUSTLAND, "build", "--features", RUSTLAND, "--example")
+            self.common.program(rustland, "bin/rustland")
+            self.common.data("rustland/scx_roost", IN_RUST, PROGRAM_MODE)
         if any(t.needs == "rt-app" for t in tests):
             self.common.program("rt-app")
             for file in sorted(TESTS.glob("*.json")):
@@ -153,7 +180,7 @@ class Contents:
             self.common.program(program)
         self.common.file(TESTS / "lib.sh", "tests/lib.sh")
         self.common.file(Path(__file__).resolve().parent / "run-tests", "job")
-        self.scripts = {t.name: (TESTS / f"{t.name}.sh").read_bytes() for t in tests}
+        self.scripts = {t.name: script_of(t) for t in tests}
         if policy:
             self.policy.program(policy, "bin/policy")
             for table in sorted((TOP / "tests/cases").glob("*.txt")):
@@ -165,6 +192,8 @@ class Contents:
             self.units.file(TOP / "contrib/scx_roost.service", "etc/systemd/system/scx_roost.service")
         if any(t.needs == "package" for t in tests):
             package.add(self.package, scheduler)
+        if any(t.needs == "loader" for t in tests):
+            loader.add(self.loader)
 
     def add_systemd(self, require):
         """If its packages are unavailable, the test skips itself and gives the reason."""
@@ -189,6 +218,8 @@ def image_for(kernel, contents, tests, times):
         image.files.update(contents.units.files)
     if any(t.needs == "package" for t in tests):
         image.files.update(contents.package.files)
+    if any(t.needs == "loader" for t in tests):
+        image.files.update(contents.loader.files)
     for name in {t.name for t in tests}:
         image.data(f"tests/{name}.sh", contents.scripts[name])
     image.data("tests/list", "".join(f"{t.name} {t.timeout_s}\n" for t in tests).encode())
@@ -345,10 +376,10 @@ def choose(args):
     """(kernel prefix, tests) pairs of this call."""
     tests = read_tests()
     if args.test:
-        unknown = set(args.test) - {t.name for t in tests}
+        unknown = set(args.test) - {t.name for t in tests} - {t.needs for t in tests}
         if unknown:
             raise LabError(f"no such guest test: {', '.join(sorted(unknown))}; --list shows them")
-        tests = [t for t in tests if t.name in args.test]
+        tests = [t for t in tests if {t.name, t.needs} & set(args.test)]
     if args.topology:
         tests = [t for t in tests if t.topology == args.topology]
     if not args.test and not args.every_kernel:

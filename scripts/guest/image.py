@@ -7,11 +7,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from archive import LabError
+from archive import CACHE, LabError
 
 INIT = Path(__file__).resolve().parent / "init"
 TABLES = Path(__file__).resolve().parents[2] / "src/bpf"
 EMPTY_DIRS = "bin sbin proc sys dev tmp run var etc boot root".split()
+# A default path of the dynamic loader.
+LIBRARIES = "lib/x86_64-linux-gnu"
+# Packages whose files the guest has of the host: they come with its other programs.
+OF_THE_HOST = {"libc6", "libc-bin", "libgcc-s1"}
 DIR_MODE, PROGRAM_MODE, FILE_MODE = 0o040755, 0o100755, 0o100644
 
 
@@ -43,6 +47,16 @@ class Image:
         for lib in re.findall(r"(/\S+)", out):
             if os.path.exists(lib):
                 self.file(lib, lib, PROGRAM_MODE)
+
+    def unpacked(self, tree, name):
+        """A program of the packages that were unpacked to the folder tree, with its libraries."""
+        search = [tree / LIBRARIES, tree / "usr" / LIBRARIES, tree / "usr" / LIBRARIES / "systemd"]
+        # Newer suites have all of it below /usr; systemd before 254 has no executor.
+        src = next((p for p in (tree / name, tree / "usr" / name) if p.exists()), None)
+        if src:
+            self.file(src, name, PROGRAM_MODE)
+            for lib in _libraries(src, search):
+                self.file(lib, f"{LIBRARIES}/{Path(lib).name}", PROGRAM_MODE)
 
     def job(self, script):
         self.data("job", script.encode(), PROGRAM_MODE)
@@ -80,6 +94,16 @@ def compile_static(src, exe, *flags):
         raise LabError(f"{src.name} does not compile: see the messages above")
     part.replace(exe)
     return exe
+
+
+def _libraries(program, search):
+    env = {**os.environ, "LD_LIBRARY_PATH": ":".join(map(str, search))}
+    p = subprocess.run(["ldd", str(program)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    missing = re.findall(r"(\S+) => not found", p.stdout)
+    if p.returncode or missing:
+        raise LabError(f"{program} lacks {', '.join(missing) or 'its loader'}: remove the folder of {CACHE} that it is "
+                       "in, so that it is fetched again")
+    return re.findall(r"=> (/\S+)", p.stdout) + re.findall(r"^\s*(/\S+)", p.stdout, re.M)
 
 
 def _busybox():

@@ -90,15 +90,17 @@ pub struct Variant {
 /// The kernel's own scheduler, with one thread of each core for the command. A column in Roy v7.
 pub const PINNED: &str = "pinned";
 const EEVDF: &str = "eevdf";
+/// Before a preset: scx_roost that decides in userspace (`--backend rust`).
+const RUST: &str = "rust:";
 
 fn names(all: impl Iterator<Item = &'static str>) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
 impl Variant {
-    /// Reads `PRESET|PROFILE[+FEATURE=on|off][+TUNABLE=VALUE]...`, `eevdf` or `scx:COMMAND`,
-    /// optionally followed by `@cpus=LIST`, or `pinned`; all optionally followed by
-    /// `@kernel=RELEASE`. Fails for anything else.
+    /// Reads `PRESET|PROFILE[+FEATURE=on|off][+TUNABLE=VALUE]...`, the same after `rust:`, `eevdf`
+    /// or `scx:COMMAND`, optionally followed by `@cpus=LIST`, or `pinned`; all optionally followed
+    /// by `@kernel=RELEASE`. Fails for anything else.
     pub fn parse(name: &str) -> Result<Variant> {
         let (rest, kernel) = match name.rsplit_once(boots::SUFFIX) {
             None => (name, None),
@@ -122,6 +124,9 @@ impl Variant {
         let kind = match scheduler.strip_prefix("scx:") {
             Some(command) => Kind::Scx(words(command)?),
             None if scheduler == EEVDF => Kind::Eevdf,
+            None if let Some(settings) = scheduler.strip_prefix(RUST) => {
+                Kind::Scx(in_rust(settings).with_context(|| format!("variant {name}"))?)
+            }
             None => {
                 let preset = scheduler.split('+').next().unwrap_or_default();
                 ensure!(
@@ -183,6 +188,37 @@ fn words(text: &str) -> Result<Vec<String>> {
     ensure!(
         !words.is_empty(),
         "variant scx: needs a command, as in scx:/usr/bin/scx_lavd"
+    );
+    Ok(words)
+}
+
+/// The command of scx_roost with these settings, in userspace.
+fn in_rust(settings: &str) -> Result<Vec<String>> {
+    ensure!(
+        cfg!(feature = "rustland"),
+        "this scx_roost cannot decide in userspace: build it with the cargo feature rustland"
+    );
+    variant::settings(settings)?;
+    let change = variant::change(settings)?;
+    let program = std::env::current_exe().context("cannot find the program of scx_roost")?;
+    let program = program.into_os_string().into_string();
+    let program = program.ok().context("the path of scx_roost is no text")?;
+    let mut words: Vec<String> = [&program, "--config", "none", "--backend", "rust"]
+        .map(String::from)
+        .into();
+    let preset = change.preset.map(|name| format!("--preset={name}"));
+    let profile = change.profile.map(|name| format!("--profile={name}"));
+    words.extend(preset.or(profile));
+    words.extend(change.enable.iter().map(|name| format!("--enable={name}")));
+    words.extend(
+        change
+            .disable
+            .iter()
+            .map(|name| format!("--disable={name}")),
+    );
+    let set = change.set.iter();
+    words.extend(
+        set.map(|(name, value)| format!("--{name}={}", value.as_str().unwrap_or_default())),
     );
     Ok(words)
 }

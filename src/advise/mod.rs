@@ -146,9 +146,15 @@ pub fn advise(args: &AdviseArgs) -> Result<Advice> {
     let machine = Machine::read(sysfs)?;
     let asked = loads::asked(&args.loads, machine.online().len() as u64)?;
     let variants: Vec<&str> = [BASE].into_iter().chain(PRESETS).collect();
-    let mut loads = Vec::new();
-    for load in asked {
-        let plan = sim::plan(&load.words(sysfs, args.params.as_deref(), &variants, SEEDS))?;
+    // All of them first: what is wrong with one is said before any runs.
+    let plans = asked.into_iter().map(|load| {
+        let words = load.words(sysfs, args.params.as_deref(), &variants, SEEDS);
+        Ok((load, sim::plan(&words)?))
+    });
+    let plans: Vec<_> = plans.collect::<Result<_>>()?;
+    let (mut loads, all) = (Vec::new(), plans.len());
+    for (at, (load, plan)) in plans.into_iter().enumerate() {
+        eprintln!("simulating '{}', {} of {all}", load.name, at + 1);
         let report = sim::run(&plan)?;
         loads.push(Simulated {
             load: load.name,

@@ -18,7 +18,6 @@ FEATURE(core_first, "scx_roost", "core_first", "an idle CPU beside a busy siblin
 FEATURE(sync_local, "scx_roost", "sync_local", "a sync wakeup whose waker is alone and about to sleep stays on the waker's CPU")
 FEATURE(recent_core, "Roy v7 2025", "recent_core", "before the target is tried, a wakeup takes the recently used CPU when its whole core is idle")
 FEATURE(sync_core, "Roy v7 2025", "sync_core sync_core_passed", "an idle target is taken only on a sync wakeup, and only when its whole core is idle")
-SUBSWITCH(prev_core_fits, prev_core, "scx_roost", "prev_core_small", "prev_core and recent_core pass over a CPU that is too small for the task")
 FEATURE(claim, "Patra 2017", "claim_seen claim_conflict", "a wakeup claims the idle CPU that it chose, so that no other wakeup chooses it too; a claim counts for claim-ttl-us at most, with claim_plain for 2 s")
 SUBSWITCH(claim_plain, claim, "Patra 2017", "claim_set", "as in the source, a claim is a load and a store without a recheck, and it ends with whatever the CPU does next")
 SUBSWITCH(core_claim, claim, "scx_roost", "claim_seen core_claim_conflict", "a wakeup that takes a CPU because its whole core is idle also claims the core")
@@ -29,3 +28,4 @@ FEATURE(util_fits, "Desnoyers 2023", "fits_target fits_prev fits_recent", "a bus
 FEATURE(bias_prev, "Desnoyers 2023", "bias_prev_first bias_prev_last", "the previous CPU is tried before the target, and is the result when nothing is idle")
 FEATURE(delay_migration, "Gouicem 2020", "delay_wake delay_fork", "a woken or forked task whose new CPU runs at a low frequency first waits beside its waker for a moment; it moves only if it did not run there")
 FEATURE(smt_spread, "scx_roost", "spread_wakeup spread_run", "a long-running task, or a sync_local pair, leaves a shared core for a vacant one, also in another LLC")
+FEATURE(pack, "scx_roost", "pack fork_pack", "a wakeup or fork takes the first idle CPU of its node, beside a busy thread before a whole core; saves power, costs speed")

@@ -24,7 +24,7 @@ STAT(wa_weight_prev, "wake_affine: the loads were compared; the previous CPU is 
 STAT(wa_wide, "wake_affine is skipped: wake_wide found one waker with many wakees")
 STAT(wa_same, "wake_affine is skipped: the waker's CPU is the previous CPU, or is not allowed")
 EARLY_RUNG(prev_core, "the previous CPU, whose whole core is idle (feature prev_core); wake_affine is skipped")
-STAT(prev_core_small, "prev_core or recent_core found a CPU too small for the task; it was taken, or passed over with prev_core_fits")
+STAT(prev_core_small, "prev_core or recent_core took a CPU that is too small for the task")
 /* select_idle_sibling: the rung that gave the CPU */
 RUNG(recent_core, "the recently used CPU, whose whole core is idle, before the target is tried (feature recent_core)")
 RUNG(sync_core, "the target, whose whole core is idle, on a sync wakeup (feature sync_core)")
@@ -47,7 +47,9 @@ RUNG(wide_node, "an idle CPU in another LLC of the node (feature wide_idle)")
 RUNG(wide_machine, "an idle CPU in another node (feature wide_idle)")
 RUNG(spread_wakeup, "a vacant core in another LLC, because the target's LLC had none (feature smt_spread)")
 STAT(spread_none, "smt_spread searched for a vacant core, and the task found none")
+EARLY_RUNG(pack, "the first idle CPU of the node (feature pack); wake_affine is skipped")
 EARLY_RUNG(sync_local, "the CPU of a waker that is about to sleep (feature sync_local)")
+STAT(fork_pack, "fork: the first idle CPU of the parent's node (feature pack)")
 STAT(fork_idle, "fork: an idle CPU in the idlest group")
 STAT(fork_busy, "fork: no CPU is idle; the least loaded CPU of the idlest group")
 /* claims: what wakeups found and took (feature claim) */

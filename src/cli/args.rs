@@ -320,12 +320,27 @@ const FREQUENCIES: &str = "Frequencies";
 const SOCKETS: &str = "Sockets";
 const SPECIAL: &str = "Special cases";
 
+#[cfg(feature = "rustland")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, clap::ValueEnum)]
+pub enum Backend {
+    /// In the kernel, by BPF programs
+    #[default]
+    Bpf,
+    /// In userspace, in Rust, by scx_rustland_core
+    Rust,
+}
+
 /// Options of a run that a configuration file may have too, with the same names.
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// Log this level and more severe ones: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", value_parser = log_level, help_heading = SPECIAL)]
     pub log_level: Option<LevelFilter>,
+
+    /// Where decisions are made
+    #[cfg(feature = "rustland")]
+    #[arg(long, value_name = "NAME", value_enum, default_value_t)]
+    pub backend: Backend,
 
     /// Source of the CPUs' frequencies: auto, cpuperf (what ticks see), cpufreq, off, or a folder
     /// in which the file cpuN holds the frequency of CPU N in kHz

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The command line. `parse` turns it into a `Command`, in which defaults and presets are resolved.
 
-mod args;
+pub mod args;
 mod catalog;
 mod files;
 mod forgotten;
@@ -354,6 +354,8 @@ fn config_of(levels: &Levels) -> Result<Config> {
         arms: plan.arms,
         rules: plan.rules,
         freeze: run.freeze,
+        #[cfg(feature = "rustland")]
+        rust: run.backend == args::Backend::Rust,
         ignore_cpu_max: run.ignore_cpu_max,
         cpuperf: run.cpuperf,
         freq_source: run.freq_source,

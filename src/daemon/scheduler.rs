@@ -2,6 +2,8 @@
 //! The scheduler as the library shows it: what builds one, what holds one, and what talks to it
 //! from other threads of its process. `run.rs` loads it and keeps it loaded.
 
+#[cfg(feature = "rustland")]
+use crate::daemon::control::Reader;
 use crate::daemon::control::{self, Control, Origin, Pending};
 use crate::daemon::reload::Reloads;
 use crate::daemon::run::{Observer, Runner};
@@ -10,6 +12,8 @@ use crate::doctor;
 use crate::machine::host::Host;
 use crate::policy::config::Config;
 use crate::policy::settings::Settings;
+#[cfg(feature = "rustland")]
+use crate::rustland;
 use crate::util::privileges::{self, Access, Capabilities, Wanted};
 use crate::util::stop::{Bell, Stop, Stopper, stopper};
 use crate::wire::protocol::Op;
@@ -21,6 +25,8 @@ use log::warn;
 use serde_json::Value;
 use std::fmt;
 use std::path::Path;
+#[cfg(feature = "rustland")]
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle, scope};
 use std::time::Duration;
@@ -174,6 +180,8 @@ impl Scheduler {
 
     fn new(builder: Builder) -> Result<Scheduler> {
         let alone = Alone::take()?;
+        #[cfg(feature = "rustland")]
+        let builder = decided_in_rust(builder)?;
         let config = builder.config;
         let host = Host::new(&config.sysfs);
         let source = CounterSource::default();
@@ -261,6 +269,12 @@ impl Scheduler {
         };
         let _reloads = Reloads::start(&control, &self.reload)?;
         let _printer = Printer::start(&self.config, &source)?;
+        #[cfg(feature = "rustland")]
+        if self.config.rust {
+            let ended = rustland::run(&self.config, &self.host, &source, &stop);
+            control.close();
+            return ended;
+        }
         let _uevents = Uevents::listen(control.bell())
             .inspect_err(|e| warn!("{e:#}: the next look notices its end, within a second"));
         let over = control.clone();
@@ -268,6 +282,24 @@ impl Scheduler {
         over.close();
         ended
     }
+}
+
+/// With `rust`, the settings that act there; they cannot be changed.
+#[cfg(feature = "rustland")]
+fn decided_in_rust(mut builder: Builder) -> Result<Builder> {
+    if !builder.config.rust {
+        return Ok(builder);
+    }
+    let plan = rustland::refuse_unknown(builder.config.plan())?;
+    builder.config.settings = plan.everybody;
+    builder.config.freeze = true;
+    builder.origin.read = builder.origin.read.map(|read| -> Arc<Reader> {
+        Arc::new(move || {
+            let (plan, restart) = read()?;
+            Ok((rustland::refuse_unknown(plan)?, restart))
+        })
+    });
+    Ok(builder)
 }
 
 /// The folder of a file, which may be named without one.

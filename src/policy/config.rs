@@ -50,6 +50,11 @@ pub struct Config {
     /// The settings are fixed at load, and there is no other arm. The features become a constant of
     /// the programs; tunables are read as usual.
     pub freeze: bool,
+    /// Every decision is made in this process, by scx_rustland_core. [`run`](crate::Scheduler::run)
+    /// must then be called by the first thread of the process, and the builder's callbacks are not
+    /// called.
+    #[cfg(feature = "rustland")]
+    pub rust: bool,
     /// Start even if groups have CPU limits (cpu.max), and enforce none.
     pub ignore_cpu_max: bool,
     /// Requests to the cpufreq governor.
@@ -100,6 +105,8 @@ impl Default for Config {
             arms: BTreeMap::new(),
             rules: Vec::new(),
             freeze: false,
+            #[cfg(feature = "rustland")]
+            rust: false,
             ignore_cpu_max: false,
             cpuperf: CpuPerf::Auto,
             freq_source: FreqSource::Auto,

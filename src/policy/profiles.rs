@@ -40,11 +40,10 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "powersave",
-        variant: "desnoyers+slice-us=8000+min-slice-us=3000",
-        help: "tasks stay on the CPUs where they ran while these have room, so idle cores are woken \
-               less often; tasks of one core share it",
-        cost: "tasks share cores and wait while others are idle; new tasks still go to the idlest \
-               cores",
+        variant: "mainline+pack+sync_local+slice-us=8000+min-slice-us=3000",
+        help: "tasks fill the first cores of one cache, both threads of a core before the next one, \
+               so that the other cores sleep deeply",
+        cost: "tasks share cores while others are idle, and are slower there",
     },
     Profile {
         name: "server",

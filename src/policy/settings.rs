@@ -316,6 +316,18 @@ impl Settings {
         }
     }
 
+    /// The features that were switched since the preset or the profile was chosen.
+    #[cfg(any(feature = "internals", feature = "rustland"))]
+    pub(crate) fn switched(&self) -> FeatureSet {
+        self.switched
+    }
+
+    /// The tunables that were set.
+    #[cfg(any(feature = "internals", feature = "rustland"))]
+    pub(crate) fn tuned(&self) -> impl Iterator<Item = &'static str> {
+        self.tunables.keys().copied()
+    }
+
     /// The slice must not be shorter than the least slice.
     pub(crate) fn check(&self) -> Result<()> {
         let set = |row: &Tunable| self.tunables.get(row.name);

@@ -6,11 +6,17 @@ use std::io::{IsTerminal, Write, stderr};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
-/// The results of `run` for 0 to `jobs` - 1, in that order. stderr shows how many have ended.
+/// How often a log is written to.
+const LOGGED: Duration = Duration::from_secs(30);
+
+/// The results of `run` for 0 to `jobs` - 1, in that order. stderr shows how many have ended: a
+/// terminal at once, anything else from time to time.
 /// Errors: the first error, in the same order.
 pub fn all<T: Send>(jobs: usize, run: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     let (next, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let logged = Mutex::new(Instant::now());
     let done: Vec<Mutex<Option<Result<T>>>> = (0..jobs).map(|_| Mutex::new(None)).collect();
     let work = || {
         loop {
@@ -19,7 +25,15 @@ pub fn all<T: Send>(jobs: usize, run: impl Fn(usize) -> Result<T> + Sync) -> Res
                 break;
             };
             *slot.lock().expect("no run panics") = Some(run(at));
-            progress(ended.fetch_add(1, Ordering::Relaxed) + 1, jobs);
+            let ended = ended.fetch_add(1, Ordering::Relaxed) + 1;
+            if stderr().is_terminal() {
+                show(ended, jobs);
+            } else if let Ok(mut logged) = logged.lock()
+                && logged.elapsed() >= LOGGED
+            {
+                *logged = Instant::now();
+                let _ = writeln!(stderr(), "{ended} of {jobs} runs");
+            }
         }
     };
     let threads = thread::available_parallelism()
@@ -33,10 +47,8 @@ pub fn all<T: Send>(jobs: usize, run: impl Fn(usize) -> Result<T> + Sync) -> Res
     done.into_iter().map(taken).collect()
 }
 
-fn progress(done: usize, all: usize) {
-    if stderr().is_terminal() {
-        let end = if done == all { "\n" } else { "" };
-        // A failure to show progress does not matter.
-        let _ = write!(stderr(), "\r{done} of {all} runs{end}");
-    }
+fn show(ended: usize, all: usize) {
+    let end = if ended == all { "\n" } else { "" };
+    // A failure to show it does not matter.
+    let _ = write!(stderr(), "\r{ended} of {all} runs{end}");
 }

@@ -19,19 +19,23 @@ const CAPABILITIES_MAX: u32 = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities(pub u64);
 
-const NAMES: [(Capabilities, &str); 6] = [
+const NAMES: [(Capabilities, &str); 8] = [
     (Capabilities::BPF, "CAP_BPF"),
     (Capabilities::PERFMON, "CAP_PERFMON"),
     (Capabilities::SYS_ADMIN, "CAP_SYS_ADMIN"),
     (Capabilities::DAC_OVERRIDE, "CAP_DAC_OVERRIDE"),
     (Capabilities::DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"),
     (Capabilities::IPC_LOCK, "CAP_IPC_LOCK"),
+    (Capabilities::SYS_NICE, "CAP_SYS_NICE"),
+    (Capabilities::SYS_RESOURCE, "CAP_SYS_RESOURCE"),
 ];
 
 impl Capabilities {
     pub const DAC_OVERRIDE: Capabilities = Capabilities(1 << 1);
     pub const DAC_READ_SEARCH: Capabilities = Capabilities(1 << 2);
     pub const IPC_LOCK: Capabilities = Capabilities(1 << 14);
+    pub const SYS_NICE: Capabilities = Capabilities(1 << 23);
+    pub const SYS_RESOURCE: Capabilities = Capabilities(1 << 24);
     pub const SYS_ADMIN: Capabilities = Capabilities(1 << 21);
     pub const PERFMON: Capabilities = Capabilities(1 << 38);
     pub const BPF: Capabilities = Capabilities(1 << 39);

@@ -48,6 +48,27 @@ fn the_kernels_own_and_others() {
 }
 
 #[test]
+fn decisions_in_rust_need_a_build_that_has_them() {
+    let parsed = Variant::parse("rust:roost+wide_idle=off+slice-us=1500");
+    if cfg!(feature = "rustland") {
+        let Kind::Scx(words) = parsed.unwrap().kind else {
+            panic!("it is a scheduler of its own");
+        };
+        let options = words[1..].join(" ");
+        assert_eq!(
+            options,
+            "--config none --backend rust --preset=roost --disable=wide_idle --slice-us=1500"
+        );
+        return;
+    }
+    assert_eq!(
+        format!("{:#}", parsed.unwrap_err()),
+        "variant rust:roost+wide_idle=off+slice-us=1500: this scx_roost cannot decide in \
+         userspace: build it with the cargo feature rustland"
+    );
+}
+
+#[test]
 fn invalid_variants_are_refused() {
     for unknown in ["roast", "EEVDF", "scx_cosmos", "lavd+claim"] {
         let (told, preset) = (error(unknown), unknown.trim_end_matches("+claim"));

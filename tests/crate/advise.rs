@@ -17,6 +17,11 @@ fn it_answers_with_what_was_simulated_and_how_sure_that_is() {
     let out = advise(&["messages", "workers", "--sysfs", sysfs]);
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(out.status.success(), "{text}");
+    let progress = String::from_utf8(out.stderr).unwrap();
+    assert!(
+        progress.contains("simulating 'workers', 2 of 2\n"),
+        "{progress}"
+    );
     let said = [
         "8 CPUs of 8 online, 4 cores, 2 LLCs, 1 node",
         "  messages ",

@@ -6,6 +6,7 @@
 mod advise;
 mod bad_input;
 mod columns;
+mod config_file;
 mod ctl;
 mod doctor;
 mod documents;
@@ -15,6 +16,7 @@ mod export;
 #[allow(dead_code)]
 mod fake;
 mod layers;
+mod linked;
 mod machine;
 mod machine_random;
 #[cfg(feature = "monitor")]

@@ -32,7 +32,7 @@ fn compare(name: &str, text: &str) {
     compare_file(&page(name), &text);
 }
 
-fn compare_file(path: &Path, text: &str) {
+pub fn compare_file(path: &Path, text: &str) {
     if std::env::var_os("ROOST_DRAW").is_some() {
         std::fs::write(path, text).unwrap();
     }

@@ -3,6 +3,7 @@
 # topology: 8
 # accel: icount
 # timeout: 120
+# rustland: 8
 . /tests/lib.sh
 start_roost
 stress-ng -q --cpu 4 -t 100 &

@@ -3,6 +3,7 @@
 # topology: 8
 # accel: icount
 # timeout: 120
+# rustland: 8
 . /tests/lib.sh
 # Tasks that come and go all the time, but leave most of the emulated CPUs' time for loading, which
 # takes about 2 s.

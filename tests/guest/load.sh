@@ -3,6 +3,7 @@
 # topology: 8
 # accel: icount
 # timeout: 120
+# rustland: 8
 # quick: yes
 . /tests/lib.sh
 start_roost

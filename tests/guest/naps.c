@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * naps COUNT MS NAP_US RUN_US: COUNT tasks each sleep for NAP_US and run for RUN_US in turn, for
- * MS.
+ * MS. Prints the CPUs on which they ran after a nap.
  */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +21,13 @@ int main(int argc, char **argv)
 	     run_us = argc > 4 ? atol(argv[4]) : 10;
 	struct timespec nap = { nap_us / 1000000, nap_us % 1000000 * 1000 };
 	double end = now_us() + ms * 1000;
+	volatile char *used =
+		mmap(NULL, CPU_SETSIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (used == MAP_FAILED) {
+		perror("naps: mmap");
+		return 1;
+	}
 
 	for (int i = 0; i < count; i++) {
 		if (fork())
@@ -26,11 +36,16 @@ int main(int argc, char **argv)
 		prctl(PR_SET_TIMERSLACK, 1);
 		while (now_us() < end) {
 			nanosleep(&nap, NULL);
+			used[sched_getcpu()] = 1;
 			burn(run_us);
 		}
 		_exit(0);
 	}
 	while (wait(NULL) > 0)
 		;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (used[cpu])
+			printf("%d ", cpu);
+	printf("\n");
 	return 0;
 }

@@ -41,6 +41,8 @@ check "dpkg says so" [ "$(packaged)" = "0.1.0-1 installed" ]
 check "nothing is started" state_is disabled
 check "nothing is enabled" [ "$(systemctl is-enabled scx_roost scx_roost-export 2>&1 | sort -u)" = disabled ]
 check "the group is there" grep -q '^scx_roost:' /etc/group
+check "the configuration is good" scx_roost config check
+check "and sets nothing" sh -c '! scx_roost config show | grep -q config.toml'
 check "completions and manual pages" [ -f /usr/share/man/man1/scx_roost-ctl.1.gz -a -f /usr/share/zsh/vendor-completions/_scx_roost ]
 
 check "the scheduler starts" systemctl start scx_roost
@@ -51,9 +53,11 @@ wait_for 20 exported up
 check "it may read the statistics" exported up
 old=$(main_pid scx_roost)
 
-check "it is upgraded" $DPKG --install /tests/2.deb
+sed -i 's/^#slice-us = .*/slice-us = 3210/' /etc/scx_roost/config.toml
+check "it is upgraded" $DPKG --install /tests/2.deb </dev/null
 check "dpkg says so" [ "$(packaged)" = "0.1.0-2 installed" ]
 check "the upgraded scheduler runs" runs
+check "with the settings of its file" sh -c 'scx_roost ctl show | grep -q "slice-us 3210"'
 check "as another process" [ "$(main_pid scx_roost)" != "$old" ]
 
 # It is killed until systemd gives up. The starts before do not count.
@@ -89,12 +93,11 @@ systemctl reset-failed scx_roost
 systemctl start scx_roost
 check "it runs before it is removed" runs
 check "it is enabled before it is removed" systemctl --quiet enable scx_roost
-mkdir -p /etc/scx_roost && echo mine >/etc/scx_roost/mine
 check "it is removed" $DPKG --remove scx-roost
 check "the kernel's own scheduler runs" state_is disabled
 check "nothing runs it" sh -c '! pidof scx_roost'
 check "nor is it enabled" sh -c '! find /etc/systemd | grep roost'
-check "settings stay" [ -f /etc/scx_roost/mine ]
+check "settings stay" grep -q 3210 /etc/scx_roost/config.toml
 check "it is purged" $DPKG --purge scx-roost
 check "dpkg knows it no longer" [ -z "$(packaged)" ]
 rm -r /run/systemd/system/scx_roost*.d

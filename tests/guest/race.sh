@@ -4,6 +4,7 @@
 # topology: 2
 # accel: icount
 # timeout: 200
+# rustland: 2
 . /tests/lib.sh
 start_roost
 hog -w 0 -t 120 cpus=0,n=12 cpus=1,n=12 >/dev/null &

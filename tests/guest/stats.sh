@@ -4,6 +4,7 @@
 # topology: 8
 # accel: icount
 # timeout: 120
+# rustland: 8
 . /tests/lib.sh
 start_roost --stats 1 --stats-group 4242
 stress-ng -q --pipe 1 -t 7 &

@@ -4,6 +4,7 @@
 # topology: 1 4 8 2node 64
 # accel: icount
 # timeout: 180
+# rustland: 1 4 8 2node
 # quick: yes
 . /tests/lib.sh
 start_roost

@@ -3,9 +3,10 @@
 //! policy that it took.
 
 use crate::jit::Jit;
-use crate::topology::{Topology, kernel_arm};
+use crate::topology::{Tables, kernel_arm};
 use scx_roost::bpf::intf::{arm, policy_image, task_policy};
 use scx_roost::native::Task;
+use scx_roost::placement::topology::Topology;
 use scx_roost::publish::{MapUpdate, Publisher, image};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

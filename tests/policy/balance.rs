@@ -5,8 +5,9 @@
 use crate::queue::{MSEC, task};
 use crate::rng::Rng;
 use crate::setup::NOW;
-use crate::topology::Topology;
+use crate::topology::Tables;
 use scx_roost::native::{Queues, Task, World};
+use scx_roost::placement::topology::Topology;
 
 /// How often a CPU looks for a queue to relieve (balance.h), ms.
 const LOOK: u64 = 20;

@@ -2,13 +2,14 @@
 //! Plays the kernel around sched_ext's callbacks: puts tasks where the callbacks say, and does what
 //! they ask for.
 
-use crate::model::Features;
 use crate::setup::{MAINLINE, NOW, STALE_MS, THRESHOLD};
-use crate::topology::{Topology, kernel_arm, kernel_tunables};
+use crate::topology::{Tables, kernel_arm, kernel_tunables};
 use scx_roost::bpf::intf::{arm, task_policy};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{ENQ_PLACED, ENQ_WAKEUP, MAX_CPUS, roost_stat};
 use scx_roost::native::{Act, Insert, Kernel, TaskId, To, World};
+use scx_roost::placement::Features;
+use scx_roost::placement::topology::Topology;
 
 pub const SLICE: u64 = 2_800_000;
 /// A new task starts with half a request.

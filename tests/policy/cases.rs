@@ -2,12 +2,14 @@
 //! The decision tables of tests/cases/*.txt, run by the C, natively and as BPF, and by the model.
 //! tests/cases/README.md explains the format.
 
-use crate::model::{CpuNow, Decision, How, LlcNow, Waker};
 use crate::setup::{
     By, Case, Machine, NOW, PLACEMENT_STATS, Runner, STALE_MS, WAKEE, WAKER, moved,
 };
-use crate::topology::{CLAIM_LOST, CLAIM_TTL, Cpu, NICE0, Topology};
+use crate::topology::{CLAIM_LOST, CLAIM_TTL, Tables};
 use scx_roost::native::{World, stat_name, stat_of};
+use scx_roost::placement::topology::NICE0;
+use scx_roost::placement::topology::{Cpu, Topology};
+use scx_roost::placement::{CpuNow, Decision, How, LlcNow, Waker};
 use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, String>;
@@ -245,7 +247,7 @@ impl Row {
         let mut words = answer.split_whitespace();
         let mut row = Row {
             machine: Machine::new(topology.clone()),
-            case: Case::new(topology.len(), usize::MAX, usize::MAX),
+            case: Case::new(topology.nr_cpu_ids(), usize::MAX, usize::MAX),
             cpu: number(words.next().ok_or("no CPU after ->")?)?,
             expected: words.map(str::to_string).collect(),
         };

@@ -3,9 +3,11 @@
 //! for which groups compete.
 
 use crate::rng::Rng;
-use crate::topology::{NICE0, Topology, kernel_arm, kernel_tunables};
+use crate::topology::{Tables, kernel_arm, kernel_tunables};
 use scx_roost::native::sys::{CGROUP_DEPTH, IDLE_WEIGHT, MAX_WEIGHT, MIN_WEIGHT};
 use scx_roost::native::{Task, World};
+use scx_roost::placement::topology::NICE0;
+use scx_roost::placement::topology::Topology;
 
 const MSEC: u64 = 1_000_000;
 

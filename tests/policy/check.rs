@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What must hold of any decision, for any features and whatever the model says.
 
-use crate::model::{Decision, How};
 use crate::rng::Rng;
 use crate::setup::{Case, Machine, Runner};
+use scx_roost::placement::{Decision, How};
 
 pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
     let t = &machine.topology;
@@ -95,7 +95,7 @@ pub fn unrelated_idle_changes_nothing(
     if case.fork || unknown || machine.topology.asym() {
         return;
     }
-    let cpu = rng.below(machine.topology.len());
+    let cpu = rng.below(machine.topology.nr_cpu_ids());
     let llc = |c: usize| {
         if machine.topology.cpus[c].online {
             machine.topology.cpus[c].llc

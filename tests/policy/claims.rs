@@ -2,14 +2,15 @@
 //! Several wakeups at once. With claims no two take the same idle CPU, without claims they do. Once
 //! with real threads over the same C, once in turn.
 
-use crate::model::Features;
 use crate::setup::{MAINLINE, NOW};
-use crate::topology::{CLAIM_TTL, Topology};
+use crate::topology::{CLAIM_TTL, Tables};
 use scx_roost::native::sys::{
     PLACE_IDLE, STAT_claim_clear_idle, STAT_claim_clear_run, STAT_claim_conflict,
     STAT_claim_expired, STAT_claim_release, STAT_claim_set, STAT_stacked, placement,
 };
 use scx_roost::native::{Placer, Task, Wakeup, World};
+use scx_roost::placement::Features;
+use scx_roost::placement::topology::Topology;
 use std::sync::Barrier;
 use std::thread;
 

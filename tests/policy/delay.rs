@@ -3,14 +3,15 @@
 //! the delay ends, where the task goes, what ends it early, and which tasks thieves may take. "B2"
 //! and the like are rows of the source's table.
 
-use crate::model::Features;
 use crate::setup::{MAINLINE, NOW, STALE_MS, THRESHOLD};
-use crate::topology::Topology;
+use crate::topology::Tables;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, STAT_claim_release, STAT_delay_cancel, STAT_delay_dropped, STAT_delay_overdue,
     STAT_delay_stolen, STAT_delay_unknown, STAT_delay_wake, cursor, port_task,
 };
 use scx_roost::native::{Queues, Task, Wakeup, World};
+use scx_roost::placement::Features;
+use scx_roost::placement::topology::Topology;
 use std::ptr::NonNull;
 
 const DELAY: u64 = 50_000;

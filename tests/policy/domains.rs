@@ -5,18 +5,19 @@
 use crate::rng::Rng;
 use crate::setup::NOW;
 use crate::steal::Waiting;
-use crate::topology::Topology;
+use crate::topology::Tables;
 use scx_roost::native::sys::{DOMAIN_LOOKS, ROOST_NR_FEATURES};
 use scx_roost::native::{Task, Wakeup, World};
+use scx_roost::placement::topology::Topology;
 
 /// Cuts two LLCs of four cores into two domains: even CPUs and odd CPUs.
 fn cut(topology: &Topology) -> World {
     let mut world = topology.world();
-    for cpu in 0..topology.len() {
+    for cpu in 0..topology.nr_cpu_ids() {
         world.set_domain(cpu, cpu as u32 % 2);
         world.set_idle(cpu);
     }
-    look(&mut world, topology.len());
+    look(&mut world, topology.nr_cpu_ids());
     world
 }
 
@@ -42,12 +43,15 @@ fn no_wakeup_or_fork_leaves_its_domain() {
     let topology = Topology::regular(2, 4, 2, 1, true);
     for round in 0..20_000 {
         let mut world = cut(&topology);
-        (0..topology.len())
+        (0..topology.nr_cpu_ids())
             .filter(|_| rng.chance(60))
             .for_each(|cpu| world.set_busy(cpu));
-        let (this, prev) = (rng.below(topology.len()), rng.below(topology.len()));
+        let (this, prev) = (
+            rng.below(topology.nr_cpu_ids()),
+            rng.below(topology.nr_cpu_ids()),
+        );
         let mut task = Task::new(7, &world);
-        task.state.recent_cpu = rng.below(topology.len()) as i32 + 1;
+        task.state.recent_cpu = rng.below(topology.nr_cpu_ids()) as i32 + 1;
         let facts = world.facts().clone();
         let mut wakeup = Wakeup::new(&mut task, this, prev, &facts);
         wakeup.features = features(&mut rng);

@@ -3,9 +3,10 @@
 //! any decision.
 
 use crate::check::check_invariants;
-use crate::model::{CpuNow, Features, LlcNow};
 use crate::setup::{Case, MAINLINE, Machine, Runner, THRESHOLD};
-use crate::topology::{CLAIM_TTL, Topology};
+use crate::topology::CLAIM_TTL;
+use scx_roost::placement::topology::Topology;
+use scx_roost::placement::{CpuNow, Features, LlcNow};
 use scx_roost::policy::features::{PRESETS, feature};
 use std::sync::LazyLock;
 
@@ -84,7 +85,7 @@ fn three_online() -> Vec<Topology> {
         Topology::new(topology.cpus)
     };
     let mut machines = small_machines();
-    machines.retain(|t| t.len() < 4);
+    machines.retain(|t| t.nr_cpu_ids() < 4);
     machines.extend([
         without(3, Topology::regular(1, 4, 1, 1, false)),
         without(0, Topology::regular(1, 2, 2, 1, false)),
@@ -234,7 +235,7 @@ fn every_wakeup(
     with_recent: usize,
     sets: &[Features],
 ) -> u64 {
-    let n = machine.topology.len();
+    let n = machine.topology.nr_cpu_ids();
     let online: Vec<usize> = machine.topology.online().collect();
     let every = one_in(sets);
     let mut cases = 0;

@@ -5,9 +5,10 @@
 use crate::callbacks::{FIRST, Machine, SLICE, WAKEUP};
 use crate::rescue::{rescues, taken};
 use crate::setup::{MAINLINE, NOW};
-use crate::topology::Topology;
+use crate::topology::Tables;
 use scx_roost::native::sys::{KICK_IDLE, SET_IDLE_CORE, TIMER_SLICE, WAKE_FORK};
 use scx_roost::native::{Act, Kernel, Task};
+use scx_roost::placement::topology::Topology;
 use scx_roost::policy::features::bits;
 
 const CHILD: usize = 0;

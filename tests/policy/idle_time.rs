@@ -3,11 +3,10 @@
 //! the model, and the effect of a mean on the search for work.
 
 use crate::jit::Jit;
-use crate::model::idle::{Event, Idle, Period};
 use crate::rng::Rng;
 use crate::setup::NOW;
 use crate::steal::Waiting;
-use crate::topology::Topology;
+use crate::topology::Tables;
 use scx_roost::native::World;
 use scx_roost::native::sys::{
     ARRIVAL_FORK, ARRIVAL_OTHER, ARRIVAL_STEAL, ARRIVAL_WAKEUP, FEATURE_avg_idle,
@@ -16,6 +15,8 @@ use scx_roost::native::sys::{
     STAT_dispatch_steal_node, STAT_steal_skipped, STEAL_LLC, STEAL_MACHINE, STEAL_NODE, arrival,
     idle_time,
 };
+use scx_roost::placement::idle::{Event, Idle, Period};
+use scx_roost::placement::topology::Topology;
 
 const TABLE: &str = include_str!("../cases/time/avg_idle.txt");
 const USEC: u64 = 1000;
@@ -224,7 +225,7 @@ fn thief(features: u32, mean: u64, waits: usize) -> (World, Waiting) {
     world.policy_mut().arm[0].task.features = features;
     world.cpu_mut(0).idle_wakeup.mean = mean;
     world.cpu_mut(0).idle_every.mean = mean;
-    let mut queues = Waiting::new(topology.len());
+    let mut queues = Waiting::new(topology.nr_cpu_ids());
     queues.tasks[waits] = 1;
     world.mark_waiting(waits);
     (world, queues)

@@ -3,9 +3,8 @@
 //! tick.h, slice_timer.h, delay_queue.h).
 
 use crate::callbacks::{DELAY, FIRST, Machine, SLICE, ToQueue, WAKEUP, queued_on};
-use crate::model::Features;
 use crate::setup::{MAINLINE, NOW};
-use crate::topology::{Cpu, Topology, WAIT_BOUND};
+use crate::topology::WAIT_BOUND;
 use scx_roost::native::sys::{
     ENQ_LAST, ENQ_PREEMPT, ENQ_WAKEUP, IMMED, KICK_PREEMPT, MAX_CPUS, STAT_delay_cancel,
     STAT_delay_disallowed, STAT_delay_expire, STAT_delay_wake, STAT_dispatch_keep,
@@ -14,6 +13,8 @@ use scx_roost::native::sys::{
     TIMER_DELAY, TIMER_SLICE,
 };
 use scx_roost::native::{Act, Attr, SchedPolicy, To};
+use scx_roost::placement::Features;
+use scx_roost::placement::topology::{Cpu, Topology};
 
 #[test]
 fn an_idle_cpu_is_gone_to_at_once() {

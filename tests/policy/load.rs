@@ -2,11 +2,12 @@
 //! The scheduler's object passes the verifier on every machine. Facts are constants there, so
 //! another machine is another program.
 
-use crate::topology::Topology;
+use crate::topology::Tables;
 use libbpf_rs::PrintLevel;
 use scx_roost::daemon::load::load_object;
 use scx_roost::machine::cpufreq::CpuFreq;
 use scx_roost::native::sys::ROOST_NR_FEATURES;
+use scx_roost::placement::topology::Topology;
 use scx_roost::policy::config::Config;
 use scx_roost::publish::image;
 use std::mem::MaybeUninit;
@@ -39,7 +40,7 @@ fn the_scheduler_loads_for_every_machine() {
             config.settings.features.0 = features;
             let tun = config.tunables(&CpuFreq::default(), true, true);
             let facts = topology.facts();
-            let arms = [config.settings.arm(topology.len() as u32)];
+            let arms = [config.settings.arm(topology.nr_cpu_ids() as u32)];
             let policy = image(&arms, &facts.capacities());
             let mut object = MaybeUninit::uninit();
             let begin = Instant::now();

@@ -14,12 +14,14 @@ mod claims;
 mod delay;
 mod domains;
 mod exhaustive;
+// That feature has an allocator of its own.
+#[cfg(not(feature = "rustland"))]
+mod heap;
 mod hotplug;
 mod idle_time;
 mod jit;
 mod life;
 mod load;
-mod model;
 mod preempt;
 mod queue;
 mod random;

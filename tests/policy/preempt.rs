@@ -2,11 +2,11 @@
 //! Which task may preempt which when one joins a queue.
 
 use crate::queue::{MSEC, task, world};
-use crate::topology::NICE0;
 use scx_roost::native::sys::{
     FEATURE_burst_slice, PREEMPT_LATER, PREEMPT_NO, PREEMPT_NOW, STAT_burst_preempt, cpu_state,
     preempt,
 };
+use scx_roost::placement::topology::NICE0;
 
 /// The running task's time since its last charge counts against it.
 #[test]

@@ -3,9 +3,11 @@
 //! weights, and extreme weights do no harm.
 
 use crate::rng::Rng;
-use crate::topology::{NICE0, Topology, kernel_arm};
+use crate::topology::{Tables, kernel_arm};
 use scx_roost::native::sys::{FEATURE_burst_slice, MAX_WEIGHT, MIN_WEIGHT, STAT_burst_request};
 use scx_roost::native::{Task, World};
+use scx_roost::placement::topology::NICE0;
+use scx_roost::placement::topology::Topology;
 
 /// The weight of nice -20, in our scale.
 const NICE_M20: u32 = 88761 * 16;

@@ -5,11 +5,13 @@
 //! ROOST_SEED the first seed. A failure prints ROOST_REPLAY=..., which runs that machine alone.
 
 use crate::check::{check_invariants, unrelated_idle_changes_nothing};
-use crate::model::{CpuNow, Features, LlcNow, Waker};
 use crate::rng::Rng;
 use crate::setup::{By, Case, Machine, NOW, Runner, STALE_MS, THRESHOLD, WAKEE, WAKER};
-use crate::topology::{CLAIM_TTL, Cpu, NICE0, Topology};
+use crate::topology::CLAIM_TTL;
 use scx_roost::native::World;
+use scx_roost::placement::topology::NICE0;
+use scx_roost::placement::topology::{Cpu, Topology};
+use scx_roost::placement::{CpuNow, Features, LlcNow, Waker};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const CASES_PER_MACHINE: u64 = 2000;
@@ -129,7 +131,7 @@ fn claim_age(rng: &mut Rng, percent: usize) -> Option<u64> {
 
 fn renew_state(machine: &mut Machine, rng: &mut Rng) {
     let percent = *rng.pick(&[0, 2, 10, 50, 90, 100]);
-    for cpu in 0..machine.topology.len() {
+    for cpu in 0..machine.topology.nr_cpu_ids() {
         let now = cpu_now(rng, percent);
         machine.set(cpu, now);
     }
@@ -172,7 +174,7 @@ fn renew_mask(allowed: &mut [bool], topology: &Topology, rng: &mut Rng) {
         _ => {
             allowed.fill(false);
             for _ in 0..rng.within(0, 3) {
-                allowed[rng.below(topology.len())] = true;
+                allowed[rng.below(topology.nr_cpu_ids())] = true;
             }
         }
     }
@@ -195,16 +197,16 @@ fn case(allowed: &[bool], topology: &Topology, online: &[usize], rng: &mut Rng) 
     let prev = match rng.below(4) {
         0 => this,
         1 => *rng.pick(topology.llc_cpus(topology.cpus[this].llc)),
-        2 => rng.below(topology.len()),
+        2 => rng.below(topology.nr_cpu_ids()),
         _ => *rng.pick(online),
     };
-    let mut case = Case::new(topology.len(), this, prev);
+    let mut case = Case::new(topology.nr_cpu_ids(), this, prev);
     case.allowed.copy_from_slice(allowed);
     case.recent = rng.chance(60).then(|| {
         if rng.chance(70) {
             *rng.pick(topology.llc_cpus(topology.cpus[prev].llc.min(topology.nr_llcs() - 1)))
         } else {
-            rng.below(topology.len())
+            rng.below(topology.nr_cpu_ids())
         }
     });
     case.fork = rng.chance(15);
@@ -234,7 +236,7 @@ fn episode(seed: u64, start: fn(&World) -> By, cases: u64) {
     let mut by = start(&machine.world);
     let mut runner = Runner::new(&machine);
     let online: Vec<usize> = machine.topology.online().collect();
-    let mut allowed = vec![true; machine.topology.len()];
+    let mut allowed = vec![true; machine.topology.nr_cpu_ids()];
     renew_state(&mut machine, &mut rng);
     for i in 0..cases {
         if i % 100 == 0 {
@@ -245,7 +247,7 @@ fn episode(seed: u64, start: fn(&World) -> By, cases: u64) {
         }
         for _ in 0..4 {
             let now = cpu_now(&mut rng, 40);
-            machine.set(rng.below(machine.topology.len()), now);
+            machine.set(rng.below(machine.topology.nr_cpu_ids()), now);
         }
         let case = case(&allowed, &machine.topology, &online, &mut rng);
         let want = runner.model(&mut machine, &case);

@@ -3,8 +3,8 @@
 
 use crate::callbacks::{Machine, WAKEUP, queued_on};
 use crate::setup::{MAINLINE, NOW};
-use crate::topology::Topology;
 use scx_roost::native::sys::{MAX_CPUS, STAT_rescue};
+use scx_roost::placement::topology::Topology;
 
 /// Looking at other CPUs' queues reads cache lines that they write, so one CPU of an LLC looks per
 /// millisecond.

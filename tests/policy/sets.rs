@@ -4,9 +4,10 @@
 
 use crate::rng::Rng;
 use crate::setup::NOW;
-use crate::topology::{CLAIM_LOST, Topology};
+use crate::topology::{CLAIM_LOST, Tables};
 use scx_roost::native::sys::{FEATURE_claim, PLAIN_CLAIM};
 use scx_roost::native::{Task, World, sys};
+use scx_roost::placement::topology::Topology;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const SET_IDLE: usize = sys::SET_IDLE as usize;
@@ -71,7 +72,7 @@ fn sets_are_what_a_naive_set_would_be() {
     for (i, topology) in machines().into_iter().enumerate() {
         let mut rng = Rng::new(i as u64);
         let mut world = topology.world();
-        let n = topology.len();
+        let n = topology.nr_cpu_ids();
         let mut idle = vec![false; n];
         check_sets(&world, &topology, &idle);
         for step in 0..20_000 {
@@ -97,9 +98,9 @@ fn waiting_sets_too() {
     let topology = Topology::regular(4, 40, 2, 2, true);
     let mut world = topology.world();
     let mut rng = Rng::new(9);
-    let mut waiting = vec![false; topology.len()];
+    let mut waiting = vec![false; topology.nr_cpu_ids()];
     for _ in 0..50_000 {
-        let cpu = rng.below(topology.len());
+        let cpu = rng.below(topology.nr_cpu_ids());
         waiting[cpu] = rng.chance(50);
         if waiting[cpu] {
             world.mark_waiting(cpu);
@@ -127,7 +128,7 @@ fn anybody_waits_on_any_machine() {
         // With more than 64 LLCs it says yes without looking.
         let looks = topology.nr_llcs() <= 64;
         assert_eq!(world.anybody_waits(), !looks);
-        for cpu in [0, topology.len() - 1] {
+        for cpu in [0, topology.nr_cpu_ids() - 1] {
             world.mark_waiting(cpu);
             assert!(world.anybody_waits());
             world.unmark_waiting(cpu);
@@ -259,7 +260,7 @@ impl Gate {
 /// different threads. After each burst both stop, and the sets are checked.
 fn stress(topology: &Topology, rounds: usize) -> Leftovers {
     let world = topology.world();
-    let n = topology.len();
+    let n = topology.nr_cpu_ids();
     let idle: Vec<AtomicBool> = (0..n).map(|_| AtomicBool::new(false)).collect();
     let gate = Gate::default();
     let owner = |c: usize| topology.siblings(c).iter().filter(|&&s| s < c).count() % 2;
@@ -328,11 +329,11 @@ fn racing_threads_lose_nothing() {
         Topology::regular(2, 1, 2, 2, true),
         Topology::regular(1, 64, 2, 1, true),
     ] {
-        let rounds = rounds / (1 + topology.len() / 16);
+        let rounds = rounds / (1 + topology.nr_cpu_ids() / 16);
         let left = stress(&topology, rounds);
         println!(
             "{} CPUs, {rounds} rounds: LLCs lost {} stale {}, cores lost {} stale {}",
-            topology.len(),
+            topology.nr_cpu_ids(),
             left.lost_llcs,
             left.stale_llcs,
             left.lost_cores,

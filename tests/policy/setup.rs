@@ -2,21 +2,23 @@
 //! One situation, given to both the C and the model.
 
 use crate::jit::Jit;
-use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
-use crate::topology::{CLAIM_TTL, NICE0, Topology, kernel_arm, kernel_tunables};
+use crate::topology::{CLAIM_TTL, Tables, kernel_arm, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, PLACE_IDLE, PLACE_NEXT, STAT_claim_release, STAT_claim_set,
     STAT_placed_other_llc, STAT_wa_idle_this, STAT_wa_same, cpu_view, placement, waker_state,
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
+use scx_roost::placement::topology::NICE0;
+use scx_roost::placement::topology::Topology;
+use scx_roost::placement::{self as model, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
 
 /// The time of every decision. It is far from 0, so that no stamp that starts as 0 looks recent.
 pub const NOW: u64 = 3_600_000_000_000;
 
 /// The default threshold for a low frequency, kHz, and the age up to which a reading counts.
 pub const THRESHOLD: u32 = 1200;
-pub const STALE_MS: u32 = 60_000;
+pub use scx_roost::placement::STALE_MS;
 
 pub const WAKEE: u32 = 1000;
 pub const WAKER: u32 = 1001;
@@ -48,7 +50,7 @@ impl Machine {
         let facts = topology.facts();
         let world = World::new(facts.clone(), kernel_arm(), kernel_tunables(), 1);
         let mut machine = Machine {
-            cpus: vec![CpuNow::default(); topology.len()],
+            cpus: vec![CpuNow::default(); topology.nr_cpu_ids()],
             llcs: facts
                 .llcs
                 .iter()
@@ -242,7 +244,7 @@ impl Runner {
         Runner {
             wakee: Task::new(WAKEE, &machine.world),
             waker: Task::new(WAKER, &machine.world),
-            words: vec![0; machine.topology.len().div_ceil(64)],
+            words: vec![0; machine.topology.nr_cpu_ids().div_ceil(64)],
         }
     }
 
@@ -254,7 +256,7 @@ impl Runner {
         self.wakee.allow(&self.words, &machine.facts);
         let policy = machine.world.policy_mut();
         policy.freq_stale_ms = STALE_MS;
-        policy.threshold[0][..machine.topology.len()].fill(case.threshold);
+        policy.threshold[0][..machine.topology.nr_cpu_ids()].fill(case.threshold);
         let s = &mut self.wakee.state;
         s.pol.features = case.features.bits();
         s.delay_at = 0;
@@ -410,7 +412,7 @@ fn taken_back(machine: &mut Machine, cpu: i32) -> (Option<usize>, Option<usize>)
     assert!(set < 2, "{set} CPUs were claimed");
     let answer = claim_of(machine, cpu, set);
     if released > 0 {
-        for c in 0..machine.topology.len() {
+        for c in 0..machine.topology.nr_cpu_ids() {
             machine.set(c, machine.cpus[c]);
         }
     }

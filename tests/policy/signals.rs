@@ -2,9 +2,11 @@
 //! Decayed averages against floating point, and the scan budget against the kernel's formula.
 
 use crate::rng::Rng;
-use crate::topology::{NICE0, Topology};
+use crate::topology::Tables;
 use scx_roost::native::sys::CAPACITY_SCALE;
 use scx_roost::native::{Task, World, count_bits, decayed, lowest_bit, scan_budget};
+use scx_roost::placement::topology::NICE0;
+use scx_roost::placement::topology::Topology;
 
 const PERIOD: u64 = 1 << 20;
 const MSEC: u64 = 1_000_000;

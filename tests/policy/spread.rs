@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! smt_spread of running tasks: when one leaves a shared core, and for which core.
 
-use crate::model::spread::{Core, leaves_for};
 use crate::rng::Rng;
 use crate::setup::NOW;
-use crate::topology::{CLAIM_TTL, Topology};
+use crate::topology::{CLAIM_TTL, Tables};
 use scx_roost::native::sys::{STAT_claim_set, STAT_spread_none};
 use scx_roost::native::{Task, World};
+use scx_roost::placement::spread::{Core, leaves_for};
+use scx_roost::placement::topology::Topology;
 use scx_roost::policy::features::bits;
 
 /// The arm's slice, and the kernel's migration cost, ns.
@@ -246,7 +247,7 @@ fn random_scenes_as_the_model() {
         let threads = *rng.pick(&[2, 2, 4]);
         let apart = rng.chance(50);
         let topology = Topology::regular(llcs, rng.within(1, 3), threads, per_node, apart);
-        let n = topology.len();
+        let n = topology.nr_cpu_ids();
         let percent = *rng.pick(&[10, 50, 90]);
         let idle: Vec<usize> = (1..n).filter(|_| rng.chance(percent)).collect();
         let mut scene = Scene::new(topology).idle(&idle);

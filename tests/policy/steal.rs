@@ -3,12 +3,13 @@
 
 use crate::rng::Rng;
 use crate::setup::NOW;
-use crate::topology::Topology;
+use crate::topology::Tables;
 use scx_roost::native::Queues;
 use scx_roost::native::sys::{
     SET_WAITING, STAT_dispatch_steal_llc, STAT_dispatch_steal_machine, STAT_dispatch_steal_node,
     STAT_steal_miss, STEAL_TRIES, cursor, port_task, task_state,
 };
+use scx_roost::placement::topology::Topology;
 use std::ptr::NonNull;
 
 /// For each CPU the number of waiting tasks, and how many of the first of them only that CPU may
@@ -117,7 +118,7 @@ fn a_thief_gives_up_after_its_tries_and_never_robs_itself() {
         Topology::regular(1, 1024, 1, 1, false),
         Topology::regular(128, 4, 2, 16, true),
     ] {
-        let n = topology.len();
+        let n = topology.nr_cpu_ids();
         let mut world = topology.world();
         let mut queues = Waiting::new(n);
         for cpu in 0..n {

@@ -4,8 +4,10 @@
 
 use crate::queue::{MSEC, task, world};
 use crate::rng::Rng;
-use crate::topology::{NICE0, Topology};
+use crate::topology::Tables;
 use scx_roost::native::{Task, World, sys};
+use scx_roost::placement::topology::NICE0;
+use scx_roost::placement::topology::Topology;
 
 /// The task sleeps after a fold that left these averages.
 fn sleep(world: &mut World, t: &mut Task, util: u32, runnable: u32) -> u32 {

@@ -158,8 +158,9 @@ subprog u32 core_mask_init(s32 cpu)
 /* ---- searching them ---- */
 
 enum scan_for {
-	SCAN_CPU,  /* any free CPU */
-	SCAN_CORE, /* a CPU of a wholly idle core */
+	SCAN_CPU,    /* any free CPU */
+	SCAN_CORE,   /* a CPU of a wholly idle core */
+	SCAN_BESIDE, /* a free CPU beside a busy one of its core */
 };
 
 /* A search in one LLC, in order of CPU number, from position @start and around to it. */
@@ -234,6 +235,16 @@ subprog u32 walk_distance(port_task *p trusted, u32 llc, u32 start, u32 pos)
 	return visited;
 }
 
+/* The candidates of the word at position @base. */
+static __always_inline u64 scan_word(const struct scan *s, u32 base)
+{
+	if (s->what == SCAN_CORE)
+		return *set_word(SET_IDLE_CORE, s->llc, base);
+	if (s->what == SCAN_BESIDE)
+		return *set_word(SET_IDLE, s->llc, base) & ~*set_word(SET_IDLE_CORE, s->llc, base);
+	return *set_word(SET_IDLE, s->llc, base);
+}
+
 /*
  * The first CPU that the scan accepts; NO_CPU if there is none (kernel: select_idle_cpu(),
  * for_each_cpu_wrap()).
@@ -241,12 +252,11 @@ subprog u32 walk_distance(port_task *p trusted, u32 llc, u32 start, u32 pos)
 subprog s32 scan_llc(port_task *p trusted, const struct scan *s nonnull)
 {
 	const volatile struct llc_facts *f = llc_facts(s->llc);
-	enum cpu_set set = s->what == SCAN_CORE ? SET_IDLE_CORE : SET_IDLE;
 	u32 nr_words = f->nr_words, i;
 
 	for_below (i, nr_words + 1, CPU_WORDS + 1) {
 		u32 base = walk_base(i, nr_words, s->start);
-		u64 word = *set_word(set, s->llc, base) & walk_mask(i, nr_words, s->start);
+		u64 word = scan_word(s, base) & walk_mask(i, nr_words, s->start);
 
 		while (word && may_loop) {
 			u32 pos = base + lowest_bit(word);

@@ -3,8 +3,10 @@
  * Where a waking or forked task runs: the order of the rungs, and nothing else. The rungs are in
  * other headers; each answers with a CPU or NO_CPU. The first answer wins.
  *
- *	fork:	idlest node, idlest LLC, then an idle CPU or the idlest core and thread
+ *	fork:	[pack] the first idle CPU of the node, else:
+ *		idlest node, idlest LLC, then an idle CPU or the idlest core and thread
  *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
+ *		[pack] the first idle CPU of the node	beside a busy thread of its LLC, if any is
  *		[prev_core] the previous CPU		its whole core is idle
  *		target = wake_affine			the waker's or the previous CPU
  *		[smt_spread] a vacant core elsewhere	the target's LLC has none, the task runs
@@ -45,6 +47,7 @@
 #include "capacity.h"
 #include "delay_migration.h"
 #include "fork.h"
+#include "pack.h"
 #include "prev_core.h"
 #include "smt_spread.h"
 #include "sync_local.h"
@@ -291,18 +294,26 @@ static __always_inline struct placement place_wakeup(port_task *p, struct task_s
 	record_wakee(waker, w);
 	if (local)
 		return placed(w, w->this_cpu, PLACE_NEXT, STAT_sync_local);
+	cpu = pack(p, ts, w);
+	if (cpu != NO_CPU)
+		return placed_free(w, cpu, STAT_pack);
 	cpu = prev_core(ts, w);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_prev_core);
 	return select_idle_sibling(p, ts, w, wake_target(ts, waker, w));
 }
 
-static __always_inline struct placement place_fork(port_task *p, const struct wakeup *w)
+static __always_inline struct placement place_fork(port_task *p, const struct task_state *ts,
+						   struct wakeup *w)
 {
 	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
-	u32 llc = fork_llc(p, fork_node(p, f->node), f->llc);
-	s32 cpu = fork_idle_cpu(p, w, llc);
+	s32 cpu = pack(p, ts, w);
+	u32 llc;
 
+	if (cpu != NO_CPU)
+		return placed_free(w, cpu, STAT_fork_pack);
+	llc = fork_llc(p, fork_node(p, f->node), f->llc);
+	cpu = fork_idle_cpu(p, w, llc);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_fork_idle);
 	cpu = fork_descent(p, w, llc);
@@ -315,7 +326,7 @@ static __always_inline struct placement place_child(port_task *p, struct task_st
 	struct placement at;
 
 	hand_over(w, ts);
-	at = place_fork(p, w);
+	at = place_fork(p, ts, w);
 	inherit(ts, parent, w);
 	return at;
 }

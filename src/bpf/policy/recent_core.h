@@ -35,9 +35,12 @@ static __always_inline s32 recent_core(port_task *p, const struct wakeup *w, s32
 {
 	s32 recent = w->recent;
 
-	if (!recent_usable(p, w, target) || !in_idle_core(recent) || !core_free(recent))
+	if (!recent_usable(p, w, target) || !in_idle_core(recent) || !core_free(recent) ||
+	    !core_take(w, recent))
 		return NO_CPU;
-	return core_suits(w, w->util, recent) && core_take(w, recent) ? recent : NO_CPU;
+	if (machine_facts()->asym)
+		count_small(w, w->util, recent);
+	return recent;
 }
 
 #endif /* ROOST_RECENT_CORE_H */

@@ -11,6 +11,8 @@ mod sampling;
 pub use live::{Audit, Limit, Live, Ticket};
 pub use plans::Origin;
 use plans::Read;
+#[cfg(feature = "rustland")]
+pub use plans::Reader;
 use sampling::Sampled;
 
 use crate::bpf::intf::policy_image;
@@ -455,7 +457,10 @@ impl State {
 }
 
 fn frozen() -> anyhow::Error {
-    let text = "the scheduler runs with --freeze and accepts no change: start it without";
+    let text = match cfg!(feature = "rustland") {
+        true => "the scheduler runs with --freeze or --backend rust and accepts no change",
+        false => "the scheduler runs with --freeze and accepts no change: start it without",
+    };
     refuse(libc::EROFS, text)
 }
 

@@ -369,12 +369,12 @@ fn auto_follows_the_power_setting() {
     assert_eq!(profile(), "auto");
     bench.later(&mut watch, 8, 0, 0);
     assert_eq!(profile(), "auto: powersave");
-    assert!(has(bits::bias_prev));
+    assert!(has(bits::pack));
     platform("balanced\n");
     bench.later(&mut watch, 9, 0, 0);
     assert_eq!(profile(), "auto: powersave", "it is not read at each look");
     bench.later(&mut watch, 12, 0, 0);
     assert_eq!(profile(), "auto");
-    assert!(has(bits::wide_idle) && !has(bits::bias_prev));
+    assert!(has(bits::wide_idle) && !has(bits::pack));
     assert!(!has(bits::claim), "as ctl has set it");
 }

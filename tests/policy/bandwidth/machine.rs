@@ -2,12 +2,13 @@
 //! A model of the kernel with some CPUs, on which tasks in groups live their whole lives. It does
 //! the minimum of what the kernel's core does.
 
-use crate::topology::{Topology, kernel_arm, kernel_tunables};
+use crate::topology::{Tables, kernel_arm, kernel_tunables};
 use scx_roost::native::sys::{
     ENQ_LAST, ENQ_PLACED, ENQ_PREEMPT, ENQ_WAKEUP, KICK_IDLE, KICK_PREEMPT, STAT_park_owed,
     TIMER_PARK, timer_kind,
 };
 use scx_roost::native::{Act, Insert, Kernel, TaskId, To, World};
+use scx_roost::placement::topology::Topology;
 use std::collections::HashSet;
 
 pub const USEC: u64 = 1_000;

@@ -9,11 +9,12 @@ mod play;
 mod state;
 
 use super::bytes::Bytes;
-use super::topology::{Cpu, Topology, kernel_arm, kernel_tunables};
+use super::topology::{Tables, kernel_arm, kernel_tunables};
 use play::Play;
 use scx_roost::bpf::intf::tunables;
 use scx_roost::native::sys::CAPACITY_SCALE;
 use scx_roost::native::{Kernel, World};
+use scx_roost::placement::topology::{Cpu, Topology};
 
 const TASKS: usize = 6;
 const CGROUPS: usize = 5;

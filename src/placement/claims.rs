@@ -18,7 +18,7 @@ impl Ladder<'_> {
         self.now.idle(c) && !self.claimed(c)
     }
 
-    fn first_thread(&self, c: usize) -> usize {
+    pub(super) fn first_thread(&self, c: usize) -> usize {
         let threads = self.now.other_threads(c).iter().copied();
         threads.chain([c]).min().unwrap_or(c)
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The switches of placement, under their names in features.tbl.h.
 
-use scx_roost::policy::features::bits;
+#[cfg(feature = "internals")]
+use crate::policy::features::bits;
 
 macro_rules! features {
     ($($name:ident)*) => {
@@ -12,8 +13,10 @@ macro_rules! features {
 
         impl Features {
             pub const NONE: Features = Features { $($name: false,)* };
+            #[cfg(feature = "internals")]
             pub const NAMES: &[&str] = &[$(stringify!($name)),*];
 
+            #[cfg(feature = "internals")]
             /// All switches, each set by a call of `on`.
             pub fn each(mut on: impl FnMut() -> bool) -> Features {
                 Features { $($name: on(),)* }
@@ -27,11 +30,13 @@ macro_rules! features {
                 None
             }
 
+            #[cfg(feature = "internals")]
             /// The switches that are on in either.
             pub fn or(self, other: Features) -> Features {
                 Features { $($name: self.$name || other.$name,)* }
             }
 
+            #[cfg(feature = "internals")]
             /// The bits that the C uses.
             pub fn bits(&self) -> u32 {
                 0 $(| if self.$name { bits::$name.0 } else { 0 })*
@@ -62,6 +67,7 @@ macro_rules! feature_table {
 
 include!(concat!(env!("OUT_DIR"), "/features_tbl.rs"));
 
+#[cfg(feature = "internals")]
 impl Features {
     /// Bit i of `mask` is the switch NAMES[i].
     pub fn of_mask(mask: u32) -> Features {
@@ -78,7 +84,7 @@ fn a_switch_has_the_bit_of_its_feature() {
     for (i, name) in Features::NAMES.iter().enumerate() {
         let mut features = Features::of_mask(1 << i);
         assert!(*features.switch(name).unwrap(), "{name}");
-        let bit = scx_roost::policy::features::feature(name).unwrap().bit;
+        let bit = crate::policy::features::feature(name).unwrap().bit;
         assert_eq!(features.bits(), bit.0, "{name}");
     }
 }

@@ -2,7 +2,8 @@
 //! smt_spread, ours: a machine that is not full should end with one thread per core.
 
 use super::Ladder;
-use crate::topology::Topology;
+#[cfg(feature = "internals")]
+use super::topology::Topology;
 
 /// A task that usually runs for less is not worth a move. ns, the kernel's
 /// sysctl_sched_migration_cost.
@@ -59,6 +60,7 @@ impl Ladder<'_> {
 
 /// The state that decides about a running task: how long each CPU has been busy or idle, and how
 /// long ago its core last sent a task away. ns
+#[cfg(feature = "internals")]
 #[derive(Debug)]
 pub struct Core {
     pub idle: Vec<bool>,
@@ -75,6 +77,7 @@ pub struct Core {
 
 /// Two threads of a core have run for a slice while another core is vacant: one task moves. The
 /// search starts from the first CPU of a cache.
+#[cfg(feature = "internals")]
 pub fn leaves_for(machine: &Topology, now: &Core, cpu: usize) -> Option<usize> {
     let long = |c: usize| !now.idle[c] && now.busy_for[c] >= now.slice;
     let shares = long(cpu) && machine.siblings(cpu).iter().any(|&s| long(s));
@@ -92,7 +95,7 @@ pub fn leaves_for(machine: &Topology, now: &Core, cpu: usize) -> Option<usize> {
         let there = &machine.cpus[c];
         (there.llc != own.llc, there.node != own.node, there.llc, c)
     };
-    (0..machine.len())
+    (0..machine.nr_cpu_ids())
         .filter(|&c| now.allowed[c] && vacant(c))
         .min_by_key(|&c| far(c))
 }

@@ -3,7 +3,9 @@
 //! migrate them after a delay".
 
 use super::{Decision, How, Ladder};
-use crate::setup::STALE_MS;
+
+/// A frequency that was read longer ago counts as unknown.
+pub const STALE_MS: u32 = 60_000;
 
 impl Ladder<'_> {
     /// The last stage: decides whether the move to the chosen CPU is delayed.

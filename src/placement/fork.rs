@@ -2,8 +2,8 @@
 //! fork: the kernel's sched_balance_find_dst_cpu() and sched_balance_find_dst_group(), level by
 //! level: nodes, LLCs, cores, threads. Where the LLC has an idle CPU, the choice is among those.
 
+use super::topology::NICE0;
 use super::{Decision, How, Ladder};
-use crate::topology::NICE0;
 use std::cmp::Ordering;
 
 /// struct sg_lb_stats
@@ -73,8 +73,24 @@ impl Group {
 
 impl Ladder<'_> {
     pub(super) fn fork(&self) -> Decision {
-        let llc = self.fork_llc(self.fork_node());
-        let decision = match self.fork_cpu(llc) {
+        let decision = match self.pack() {
+            Some(c) => self.taken(c, "fork_pack"),
+            None => self.fork_by_load(),
+        };
+        // dup_task_struct(), as far as the parent is known, and wake_up_new_task().
+        Decision {
+            recent: Some(self.w.prev),
+            wakee: if self.w.waker.ours {
+                self.w.waker.waker
+            } else {
+                self.w.task.waker
+            },
+            ..decision
+        }
+    }
+
+    fn fork_by_load(&self) -> Decision {
+        match self.fork_cpu(self.fork_llc(self.fork_node())) {
             // An idle core was the first choice.
             Some(c) if self.now.machine.smt() && self.idle_core(c) => {
                 self.core_taken(c, "fork_idle")
@@ -88,16 +104,6 @@ impl Ladder<'_> {
                 how: How::Busy,
                 ..self.at(self.w.prev, "fork_busy")
             },
-        };
-        // dup_task_struct(), as far as the parent is known, and wake_up_new_task().
-        Decision {
-            recent: Some(self.w.prev),
-            wakee: if self.w.waker.ours {
-                self.w.waker.waker
-            } else {
-                self.w.task.waker
-            },
-            ..decision
         }
     }
 
@@ -151,12 +157,13 @@ impl Ladder<'_> {
         idlest < local + imbalance && 100 * local > pct * idlest
     }
 
-    fn idlest(&self, groups: &[(usize, Group)], local: usize) -> Option<(usize, Group)> {
+    fn idlest(
+        &self,
+        groups: impl Iterator<Item = (usize, Group)>,
+        local: usize,
+    ) -> Option<(usize, Group)> {
         let mut best: Option<(usize, Group)> = None;
-        for &(id, group) in groups
-            .iter()
-            .filter(|(id, g)| *id != local && g.allowed > 0)
-        {
+        for (id, group) in groups.filter(|(id, g)| *id != local && g.allowed > 0) {
             if best.is_none_or(|(_, b)| group.idler_than(&b, self.now.imbalance_pct.into())) {
                 best = Some((id, group));
             }
@@ -171,18 +178,14 @@ impl Ladder<'_> {
             (0..machine.nr_llcs())
                 .filter(move |&l| machine.cpus[self.now.llc_cpus(l)[0]].node == node)
         };
-        let groups: Vec<(usize, Group)> = (0..machine.nr_nodes())
-            .map(|n| {
-                (
-                    n,
-                    llcs_of(n)
-                        .map(|l| self.llc_group(l))
-                        .fold(Group::default(), Group::add),
-                )
-            })
-            .collect();
-        let local = groups[local_id].1;
-        let Some((id, idlest)) = self.idlest(&groups, local_id) else {
+        let group = |n: usize| {
+            llcs_of(n)
+                .map(|l| self.llc_group(l))
+                .fold(Group::default(), Group::add)
+        };
+        let groups = (0..machine.nr_nodes()).map(|n| (n, group(n)));
+        let local = group(local_id);
+        let Some((id, idlest)) = self.idlest(groups, local_id) else {
             return local_id;
         };
         // adjust_numa_imbalance(): with fewer than imb_numa_nr tasks, two more idle CPUs elsewhere
@@ -210,22 +213,21 @@ impl Ladder<'_> {
     fn fork_llc(&self, node: usize) -> usize {
         let machine = self.now.machine;
         let local_id = machine.cpus[self.w.this].llc;
-        let groups: Vec<(usize, Group)> = (0..machine.nr_llcs())
-            .filter(|&l| machine.cpus[self.now.llc_cpus(l)[0]].node == node)
-            .map(|l| (l, self.llc_group(l)))
-            .collect();
-        let local = groups
-            .iter()
-            .find(|(id, _)| *id == local_id)
-            .map_or(Group::default(), |g| g.1);
-        match self.idlest(&groups, local_id) {
+        let mut llcs =
+            (0..machine.nr_llcs()).filter(|&l| machine.cpus[self.now.llc_cpus(l)[0]].node == node);
+        let groups = llcs.clone().map(|l| (l, self.llc_group(l)));
+        let local = match llcs.clone().any(|l| l == local_id) {
+            true => self.llc_group(local_id),
+            false => Group::default(),
+        };
+        match self.idlest(groups, local_id) {
             Some((id, idlest))
                 if self.push(&local, &idlest, self.now.imbalance_pct.into(), false) =>
             {
                 id
             }
             _ if local.allowed > 0 => local_id,
-            _ => groups[0].0,
+            _ => llcs.next().unwrap_or(local_id),
         }
     }
 
@@ -263,49 +265,48 @@ impl Ladder<'_> {
     /// From the parent's CPU, or the least loaded one of another LLC, moves to the least loaded
     /// thread of the idlest core if that core wins, then to the idlest thread if that wins.
     fn descent(&self, llc: usize, local: bool) -> Option<usize> {
-        let least = |cpus: &[usize]| {
-            let usable = cpus.iter().copied().filter(|&c| self.ok(c));
-            usable.min_by_key(|&c| (!self.seen_idle(c), self.now.cpus[c].load))
-        };
         let mut cpu = if local {
             self.w.this
         } else {
-            least(self.now.llc_cpus(llc))?
+            self.least(self.now.llc_cpus(llc).iter().copied())?
         };
         let pct = self.now.imbalance_pct.into();
-        let cores: Vec<(usize, Group)> = self
-            .now
-            .llc_cpus(llc)
-            .iter()
-            .map(|&c| self.core(c)[0])
-            .map(|first| (first, self.cpus_group(&self.core(first))))
-            .collect();
-        let own = self.core(cpu);
-        if let Some((core, idlest)) = self.idlest(&cores, own[0])
-            && self.push(&self.cpus_group(&own), &idlest, pct, false)
+        let cores = self.now.llc_cpus(llc).iter();
+        let cores = cores
+            .map(|&c| self.first_thread(c))
+            .map(|first| (first, self.cpus_group(self.core(first))));
+        if let Some((core, idlest)) = self.idlest(cores, self.first_thread(cpu))
+            && self.push(&self.cpus_group(self.core(cpu)), &idlest, pct, false)
         {
-            cpu = least(&self.core(core))?;
+            cpu = self.least(self.core(core))?;
         }
-        let threads: Vec<(usize, Group)> = self
-            .now
-            .other_threads(cpu)
-            .iter()
-            .map(|&c| (c, self.cpus_group(&[c])))
-            .collect();
-        match self.idlest(&threads, cpu) {
-            Some((c, idlest)) if self.push(&self.cpus_group(&[cpu]), &idlest, 110, false) => {
+        let threads = self.now.other_threads(cpu).iter();
+        let threads = threads.map(|&c| (c, self.cpus_group([c].into_iter())));
+        match self.idlest(threads, cpu) {
+            Some((c, idlest))
+                if self.push(&self.cpus_group([cpu].into_iter()), &idlest, 110, false) =>
+            {
                 Some(c)
             }
             _ => Some(cpu).filter(|&c| self.ok(c)),
         }
     }
 
+    /// The least loaded of these CPUs that the task may use; of equals the first.
+    fn least(&self, cpus: impl Iterator<Item = usize>) -> Option<usize> {
+        cpus.filter(|&c| self.ok(c))
+            .min_by_key(|&c| (!self.seen_idle(c), self.now.cpus[c].load))
+    }
+
     /// The threads of a core, in order of number.
-    fn core(&self, cpu: usize) -> Vec<usize> {
-        let mut threads = self.now.other_threads(cpu).to_vec();
-        threads.push(cpu);
-        threads.sort_unstable();
-        threads
+    fn core(&self, cpu: usize) -> impl Iterator<Item = usize> {
+        let others = self.now.other_threads(cpu);
+        let (before, after) = others.split_at(others.partition_point(|&c| c < cpu));
+        before
+            .iter()
+            .copied()
+            .chain([cpu])
+            .chain(after.iter().copied())
     }
 
     /// Ours: a claimed CPU is not idle; where CPUs are equal, an idle one is taken before.
@@ -314,9 +315,9 @@ impl Ladder<'_> {
     }
 
     /// These CPUs, as far as the task may use them, summed up.
-    fn cpus_group(&self, cpus: &[usize]) -> Group {
-        let usable = cpus.iter().filter(|&&c| self.ok(c));
-        usable.fold(Group::default(), |group, &c| {
+    fn cpus_group(&self, cpus: impl Iterator<Item = usize>) -> Group {
+        let usable = cpus.filter(|&c| self.ok(c));
+        usable.fold(Group::default(), |group, c| {
             let capacity = u64::from(self.now.machine.cpus[c].capacity);
             group.add(Group {
                 idle: self.seen_idle(c).into(),

@@ -11,13 +11,17 @@ mod delay;
 mod features;
 mod fits;
 mod fork;
+#[cfg(feature = "internals")]
 pub mod idle;
 mod search;
 pub mod spread;
+pub mod topology;
 
+#[cfg(feature = "internals")]
+pub use delay::STALE_MS;
 pub use features::Features;
 
-use crate::topology::Topology;
+use topology::Topology;
 
 /// The state of one CPU.
 #[derive(Clone, Copy, Debug, Default)]
@@ -297,6 +301,8 @@ impl Ladder<'_> {
                 how: How::Next,
                 ..self.at(self.w.this, "sync_local")
             }
+        } else if let Some(cpu) = self.pack() {
+            self.taken(cpu, "pack")
         } else if self.prev_core() {
             self.core_taken(self.w.prev, "prev_core")
         } else {
@@ -339,13 +345,34 @@ impl Ladder<'_> {
             && self.now.cpus[w.this].nr_running == 1
     }
 
-    /// is_idle_core(prev). Ours: the CPU has to be allowed.
+    /// pack, ours: of the node where the task was, the first LLC with a free CPU; in it one beside
+    /// a busy thread, else any.
+    pub(super) fn pack(&self) -> Option<usize> {
+        let machine = self.now.machine;
+        if !self.w.features.pack || machine.asym() {
+            return None;
+        }
+        let node_of = |c: usize| {
+            if self.now.online(c) {
+                machine.cpus[c].node
+            } else {
+                0
+            }
+        };
+        (0..machine.nr_llcs())
+            .map(|llc| self.now.llc_cpus(llc))
+            .filter(|cpus| machine.cpus[cpus[0]].node == node_of(self.w.prev))
+            .find_map(|cpus| {
+                let free = || cpus.iter().copied().filter(|&c| self.ok(c) && self.free(c));
+                let beside = |&c: &usize| machine.smt() && !self.now.core_counts_as_idle(c);
+                free().find(beside).or_else(|| free().next())
+            })
+    }
+
+    /// is_idle_core(prev). The source does not test capacity. Ours: the CPU has to be allowed.
     fn prev_core(&self) -> bool {
         let prev = self.w.prev;
-        self.w.features.prev_core
-            && self.ok(prev)
-            && self.is_idle_core(prev)
-            && self.core_suits(prev)
+        self.w.features.prev_core && self.ok(prev) && self.is_idle_core(prev)
     }
 
     /// is_idle_core() of the source: a SCHED_IDLE task counts as idle, also if the wakee is
@@ -354,11 +381,6 @@ impl Ladder<'_> {
         let free = |t: usize| self.now.idle(t) || self.now.only_sched_idle(t);
         let core = free(c) && self.now.other_threads(c).iter().all(|&s| free(s));
         core && !self.core_claimed(c)
-    }
-
-    /// The source does not test this. prev_core_fits, ours: tested as the kernel does elsewhere.
-    fn core_suits(&self, c: usize) -> bool {
-        !self.w.features.prev_core_fits || self.asym_fits(c)
     }
 
     fn wake_wide(&self, waker_flips: u32) -> bool {
@@ -468,9 +490,7 @@ impl Ladder<'_> {
             return self.rest_of_siblings(target);
         }
         let decision = match self.recent(target) {
-            Some(c) if self.is_idle_core(c) && self.core_suits(c) => {
-                self.core_taken(c, "recent_core")
-            }
+            Some(c) if self.is_idle_core(c) => self.core_taken(c, "recent_core"),
             _ => self.rest_of_siblings(target),
         };
         Decision {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! scx_rustland_core, as it generates itself into a program (build/rustland.rs), and its state of a
+//! task.
+
+use super::Stamps;
+use libbpf_rs::MapCore;
+use libbpf_rs::libbpf_sys::bpf_map_lookup_elem;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+#[allow(clippy::all, clippy::pedantic, dead_code, missing_docs)]
+#[allow(non_camel_case_types, non_snake_case, non_upper_case_globals)]
+mod bpf_intf {
+    include!(concat!(env!("OUT_DIR"), "/rustland/bpf_intf.rs"));
+}
+
+#[allow(clippy::all, clippy::pedantic, dead_code, missing_docs)]
+mod bpf_skel {
+    include!(concat!(env!("OUT_DIR"), "/rustland/bpf_skel.rs"));
+}
+
+#[rustfmt::skip]
+#[allow(clippy::all, clippy::pedantic, dead_code, missing_docs, unused)]
+mod bpf {
+    include!(concat!(env!("OUT_DIR"), "/rustland/core.rs"));
+}
+
+pub use bpf::{BpfScheduler, DispatchedTask, QueuedTask, RL_CPU_ANY};
+
+/// struct task_ctx in the core's main.bpf.c.
+#[repr(C)]
+#[derive(Default)]
+struct TaskCtx {
+    start_ts: u64,
+    stop_ts: u64,
+    exec_runtime: u64,
+    enq_cnt: u64,
+}
+
+/// Kept for so many tasks, each with a file.
+const FILES_MAX: usize = 512;
+
+/// Reads the core's stamps of tasks, by a pidfd of each. The slot of a pid is its remainder.
+pub struct TaskStates {
+    map: i32,
+    files: Vec<Option<(i32, OwnedFd)>>,
+}
+
+impl TaskStates {
+    /// Fails if the core's state of a task is not what it was.
+    pub fn new(bpf: &BpfScheduler) -> anyhow::Result<TaskStates> {
+        let map = &bpf.skel.maps.task_ctx_stor;
+        anyhow::ensure!(
+            map.value_size() as usize == size_of::<TaskCtx>(),
+            "scx_rustland_core keeps {} bytes of a task, not {}: its struct task_ctx has changed",
+            map.value_size(),
+            size_of::<TaskCtx>()
+        );
+        Ok(TaskStates {
+            map: map.as_fd().as_raw_fd(),
+            files: (0..FILES_MAX).map(|_| None).collect(),
+        })
+    }
+
+    /// None: the task has ended.
+    pub fn stamps(&mut self, pid: i32) -> Option<Stamps> {
+        let slot = &mut self.files[pid as usize % FILES_MAX];
+        if slot.as_ref().is_none_or(|(of, _)| *of != pid) {
+            *slot = Some((pid, pidfd_of_thread(pid)?));
+        }
+        let (_, file) = slot.as_ref()?;
+        let (key, mut state) = (file.as_raw_fd(), TaskCtx::default());
+        // SAFETY: the key is a file descriptor, and the map's values are as long as `state`.
+        let found = unsafe {
+            bpf_map_lookup_elem(self.map, (&raw const key).cast(), (&raw mut state).cast())
+        };
+        let stamps = Stamps {
+            start: state.start_ts,
+            stop: state.stop_ts,
+        };
+        if found != 0 {
+            // Its pid may be given to another task.
+            *slot = None;
+            return None;
+        }
+        Some(stamps)
+    }
+}
+
+/// Makes the process's table of files large enough for all of them. The kernel enlarges it only
+/// after an RCU grace period, whose thread waits for this scheduler: later that would never end.
+pub fn make_room() -> anyhow::Result<()> {
+    const OTHERS: i32 = 128;
+    // SAFETY: numbers are passed; the descriptor is new.
+    unsafe {
+        let last = libc::fcntl(2, libc::F_DUPFD_CLOEXEC, FILES_MAX as i32 + OTHERS);
+        if last < 0 {
+            let e = std::io::Error::last_os_error();
+            anyhow::bail!("--backend rust needs 1024 open files (ulimit -n): {e}");
+        }
+        libc::close(last);
+    }
+    Ok(())
+}
+
+fn pidfd_of_thread(pid: i32) -> Option<OwnedFd> {
+    /// uapi: PIDFD_THREAD, since Linux 6.9
+    const THREAD: i32 = libc::O_EXCL;
+    // SAFETY: two numbers are passed; the descriptor is new.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_open, pid, THREAD) as i32;
+        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
+    }
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The loop: a task comes, the model places it, the core carries that out.
+//!
+//! The thread is of the class SCHED_FIFO and sleeps until the core queues a task. In the core's own
+//! scheme a wakeup whose CPU is busy waits until some CPU's slice ends, because only a CPU without
+//! work runs the scheduler; here it interrupts what runs.
+//!
+//! A task that gets an idle CPU is sent there. All others wait in the core's one queue for all
+//! CPUs, by virtual time.
+
+use super::core::{BpfScheduler, DispatchedTask, QueuedTask, RL_CPU_ANY, TaskStates, make_room};
+use super::{Books, Counts, Queued, Stamps};
+use crate::machine::Machine;
+use crate::machine::host::Host;
+use crate::placement::topology::{Cpu, Topology};
+use crate::placement::{Features, How};
+use crate::policy::config::Config;
+use crate::policy::features::{FEATURES, SLICE};
+use crate::util::privileges::Capabilities;
+use crate::util::stop::Stop;
+use crate::wire::stats::host::{Event, Gauges};
+use crate::wire::stats::source::{CounterSource, Running};
+use anyhow::{Context, Result, ensure};
+use libbpf_rs::OpenObject;
+use log::info;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use scx_utils::UserExitInfo;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
+
+/// For the thread's class, and for the limit of locked memory, which the core lifts.
+pub const NEEDED: Capabilities = Capabilities::SYS_NICE
+    .with(Capabilities::SYS_RESOURCE)
+    .with(Capabilities::IPC_LOCK);
+
+/// kernel: ENQUEUE_WAKEUP, which is SCX_ENQ_WAKEUP
+const WAKEUP: u64 = 1;
+/// How often the thread looks whether it is to stop.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+/// Tasks that are sent before the thread sleeps for a moment. A CPU takes as many at once, and the
+/// core's queue of them has room for eight times as many.
+const BATCH: usize = 512;
+const MOMENT: Duration = Duration::from_micros(50);
+/// Bytes of a set of CPUs for sched_getaffinity(2).
+const MASK_WORDS: usize = 16;
+
+/// Runs until `stop`, or until the kernel ends it. Loads again when a CPU comes online.
+pub fn run(config: &Config, host: &Host, source: &CounterSource, stop: &Stop) -> Result<()> {
+    // SAFETY: a plain call.
+    let thread = unsafe { libc::gettid() };
+    ensure!(
+        thread as u32 == std::process::id(),
+        "--backend rust must run in the first thread of its process, which scx_rustland_core \
+         schedules by itself"
+    );
+    let start_time_s = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    let mut restarts = 0;
+    loop {
+        let shown = Running {
+            cpuperf: "off".to_string(),
+            start_time_s,
+            restarts,
+        };
+        let info = once(config, host, source, stop, shown)?;
+        if stop.stopped() || !info.should_restart() {
+            return Ok(());
+        }
+        info!("restarting: a CPU came online that was offline at the load");
+        source.event(Event::MachineChanged);
+        restarts += 1;
+    }
+}
+
+fn once(
+    config: &Config,
+    host: &Host,
+    source: &CounterSource,
+    stop: &Stop,
+    shown: Running,
+) -> Result<UserExitInfo> {
+    let machine = Machine::read(&host.sys)?;
+    let counts = Counts::new(machine.nr_cpu_ids.into());
+    let slice = u64::from(config.settings.value(&SLICE, machine.cpus.len() as u32)) * 1000;
+    source.set_gauges(Gauges {
+        cpus_online: machine.cpus.len() as u64,
+        ..Gauges::default()
+    });
+    make_room()?;
+    let real_time = RealTime::new()?;
+    let mut object = MaybeUninit::<OpenObject>::uninit();
+    let bpf = BpfScheduler::init(
+        &mut object,
+        config.open_opts(),
+        config.exit_dump_len,
+        false,
+        false,
+        false,
+        false,
+        slice,
+        "roost_rust",
+    )?;
+    let counting = source.attach(Box::new(counts.clone()), shown);
+    let settings = &config.settings;
+    info!(
+        "scx_roost runs in userspace: preset {} ({}), slice {} us",
+        settings.preset,
+        settings.features,
+        slice / 1000
+    );
+    let mut scheduler = InRust {
+        states: TaskStates::new(&bpf)?,
+        books: Books::new(topology(&machine), switches(config), slice),
+        bpf,
+        counts,
+        slice,
+        clock: Clock::default(),
+        allowed: vec![false; machine.nr_cpu_ids.into()],
+        kernel_dispatches: 0,
+    };
+    let ended = scheduler.until(stop);
+    // First of all the kernel's own scheduler takes over: another thread may hold a lock.
+    let info = scheduler.bpf.shutdown_and_report();
+    drop(real_time);
+    drop(counting);
+    ended?;
+    info
+}
+
+fn topology(machine: &Machine) -> Topology {
+    let offline = Cpu {
+        core: 0,
+        llc: 0,
+        node: 0,
+        capacity: 0,
+        online: false,
+    };
+    let mut cpus = vec![offline; machine.nr_cpu_ids.into()];
+    for cpu in &machine.cpus {
+        cpus[usize::from(cpu.id)] = Cpu {
+            core: cpu.core.into(),
+            llc: cpu.llc.into(),
+            node: cpu.node.into(),
+            capacity: cpu.capacity.into(),
+            online: true,
+        };
+    }
+    Topology::new(cpus)
+}
+
+fn switches(config: &Config) -> Features {
+    let mut features = Features::NONE;
+    let on = FEATURES
+        .iter()
+        .filter(|row| config.settings.features.has(row.bit));
+    for row in on {
+        if let Some(switch) = features.switch(row.name) {
+            *switch = true;
+        }
+    }
+    features
+}
+
+/// While it lives, all threads of this process are real-time ones, this one above the others. So
+/// none waits to be scheduled by this one: what it holds is given back, and a process that was
+/// killed ends.
+struct RealTime;
+
+impl RealTime {
+    fn new() -> Result<RealTime> {
+        let real_time = RealTime;
+        set_classes(libc::SCHED_FIFO, 1)
+            .and_then(|()| set_class(0, libc::SCHED_FIFO, 2))
+            .context(
+                "--backend rust needs a real-time priority: root or CAP_SYS_NICE, and a cgroup \
+                 that allows it",
+            )?;
+        Ok(real_time)
+    }
+}
+
+impl Drop for RealTime {
+    fn drop(&mut self) {
+        // A thread may always lower itself and others of its user.
+        let _ = set_classes(libc::SCHED_OTHER, 0);
+    }
+}
+
+/// Of all threads; those that they start inherit it.
+fn set_classes(class: i32, level: i32) -> io::Result<()> {
+    for task in fs::read_dir("/proc/self/task")? {
+        let name = task?.file_name();
+        let tid = name.to_str().and_then(|name| name.parse().ok());
+        match set_class(tid.unwrap_or(0), class, level) {
+            // It has ended.
+            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => (),
+            set => set?,
+        }
+    }
+    Ok(())
+}
+
+/// `tid` 0: this thread.
+fn set_class(tid: i32, class: i32, level: i32) -> io::Result<()> {
+    let param = libc::sched_param {
+        sched_priority: level,
+    };
+    // SAFETY: the parameter is alive.
+    match unsafe { libc::sched_setscheduler(tid, class, &param) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The kernel's clock of the core's stamps, as this process can tell it.
+struct Clock {
+    zero: Instant,
+    /// What the kernel's clock shows at `zero`.
+    at_zero: Option<u64>,
+}
+
+impl Default for Clock {
+    fn default() -> Clock {
+        Clock {
+            zero: Instant::now(),
+            at_zero: None,
+        }
+    }
+}
+
+impl Clock {
+    /// A stamp that was made before now. The latest one, by its distance, is the nearest.
+    fn saw(&mut self, stamp: u64) {
+        let since = self.zero.elapsed().as_nanos() as u64;
+        if let Some(zero) = stamp.checked_sub(since) {
+            self.at_zero = Some(self.at_zero.map_or(zero, |at| at.max(zero)));
+        }
+    }
+
+    fn now(&self) -> Option<u64> {
+        let since = self.zero.elapsed().as_nanos() as u64;
+        self.at_zero.map(|at| at + since)
+    }
+}
+
+struct InRust<'a> {
+    bpf: BpfScheduler<'a>,
+    states: TaskStates,
+    books: Books,
+    counts: Counts,
+    /// ns
+    slice: u64,
+    clock: Clock,
+    /// CPUs of the task that is being placed.
+    allowed: Vec<bool>,
+    /// Of these, those that are counted.
+    kernel_dispatches: u64,
+}
+
+impl InRust<'_> {
+    fn until(&mut self, stop: &Stop) -> Result<()> {
+        while !self.bpf.exited() && !stop.stopped() {
+            let mut sent = 0;
+            while sent < BATCH
+                && let Ok(Some(task)) = self.bpf.dequeue_task()
+            {
+                self.place(&task)?;
+                sent += 1;
+            }
+            self.count_kthreads();
+            match sent < BATCH {
+                true => self.sleep()?,
+                false => std::thread::sleep(MOMENT),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps until a task is queued. The CPU of this thread is then free, and carries out what was
+    /// sent.
+    fn sleep(&self) -> Result<()> {
+        let queued: BorrowedFd = self.bpf.skel.maps.queued.as_fd();
+        let mut fds = [PollFd::from_borrowed_fd(queued, PollFlags::IN)];
+        match poll(&mut fds, Some(&LOOK)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(e) => Err(e).context("cannot wait for tasks"),
+        }
+    }
+
+    fn place(&mut self, task: &QueuedTask) -> Result<()> {
+        let queued = Queued {
+            pid: task.pid,
+            prev: usize::try_from(task.cpu).unwrap_or(0),
+            stamps: Stamps {
+                start: task.start_ts,
+                stop: task.stop_ts,
+            },
+            weight: task.weight.max(1),
+            woken: task.flags & WAKEUP != 0,
+        };
+        self.clock.saw(task.stop_ts);
+        let back = self.books.back(&queued, self.clock.now());
+        if let Some(ns) = back.waited {
+            self.counts.waited(ns);
+        }
+        let states = &mut self.states;
+        self.books.settle(|pid| states.stamps(pid));
+        let all = task.nr_cpus_allowed >= self.books.machine().online().count() as u64;
+        let pinned = task.nr_cpus_allowed == 1;
+        if !all {
+            allowed_cpus(task.pid, &mut self.allowed);
+        }
+        let allowed = (!all).then_some(self.allowed.as_slice());
+        let (decision, now) = self.books.decide(&queued, allowed, self.clock.now());
+        self.counts.placed(&now, &decision, queued.prev);
+        let mut sent = DispatchedTask::new(task);
+        sent.slice_ns = self.slice;
+        sent.vtime = back.vtime;
+        sent.cpu = RL_CPU_ANY;
+        if decision.how == How::Idle {
+            // Whether the kernel agrees; it then expects the task there.
+            let got = self
+                .bpf
+                .select_cpu(task.pid, decision.cpu as i32, task.flags);
+            if got != decision.cpu as i32 {
+                self.counts.count(decision.cpu, "claim_release");
+            }
+            if let Ok(cpu) = usize::try_from(got) {
+                sent.cpu = got;
+                self.books.sent(cpu, &queued);
+                self.counts.count(cpu, "enq_idle");
+            }
+        }
+        if sent.cpu == RL_CPU_ANY {
+            self.counts.count(queued.prev, "enq_queued");
+            if pinned {
+                self.counts.count(queued.prev, "enq_pinned");
+            }
+        }
+        self.bpf
+            .dispatch_task(&sent)
+            .context("the core's queue of placed tasks is full")
+    }
+
+    fn count_kthreads(&mut self) {
+        let now = *self.bpf.nr_kernel_dispatches_mut() - *self.bpf.nr_sched_congested_mut();
+        for _ in self.kernel_dispatches..now {
+            self.counts.count(0, "enq_kthread");
+        }
+        self.kernel_dispatches = self.kernel_dispatches.max(now);
+    }
+}
+
+/// The CPUs that the task may use; none, if it has ended.
+fn allowed_cpus(pid: i32, allowed: &mut [bool]) {
+    let mut mask = [0u64; MASK_WORDS];
+    // SAFETY: the set is as long as it is said to be.
+    unsafe {
+        libc::sched_getaffinity(pid, size_of_val(&mask), mask.as_mut_ptr().cast());
+    }
+    for (cpu, may) in allowed.iter_mut().enumerate() {
+        *may = mask
+            .get(cpu / 64)
+            .is_some_and(|word| word >> (cpu % 64) & 1 != 0);
+    }
+}

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Decisions in userspace (--backend rust): what it refuses, what it counts, and whether it uses all
+# CPUs. Tests with a line '# rustland:' run over it too.
+# topology: 4
+# accel: icount
+# timeout: 200
+# needs: rustland
+# long: yes
+. /tests/lib.sh
+
+scx_roost --enable util_fits >/tmp/out 2>&1
+check "a feature that needs utilisation is refused" [ $? = 1 ]
+check "with the reason" grep -q "has no util_fits: utilisation is not known" /tmp/out
+scx_roost --rescue-us 5000 >/tmp/out 2>&1
+check "so is a tunable without effect" [ $? = 1 ]
+
+start_roost
+check "the kernel names it" grep -q '^roost_rust' $SCX/root/ops
+stress-ng -q --switch 2 --switch-ops 2000
+totals >/tmp/totals
+for name in prev_core enq_idle placed_idle_core; do
+	check "it counts $name ($(counter $name /tmp/totals))" [ "$(counter $name /tmp/totals)" -gt 100 ]
+done
+check "status says what runs" sh -c "scx_roost status | grep -q 'runs: preset roost'"
+before=$(idle_ticks)
+hog -w 0 -t 2 n=4 >/dev/null
+idle=$(($(idle_ticks) - before))
+check "four hogs keep four CPUs busy (idle for $idle of 800 ticks)" [ $idle -lt 120 ]
+scx_roost ctl disable wide_idle >/tmp/out 2>&1
+check "its settings cannot be changed" [ $? = 1 ]
+check "scheduler still enabled" roost_enabled
+check "stop ends it" scx_roost stop
+finish
