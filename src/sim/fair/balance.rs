@@ -297,9 +297,9 @@ impl Fair {
 
     /// No idle CPU helps the one that ticks. In each domain whose look is due, the look fails if
     /// some task of any queue there could move to the group that looks, and all such are hot. After
-    /// enough failures it takes one. If none could move, or none waits, that is no failure, and ends
-    /// a row of them (kernel: sched_balance_rq(), out_all_pinned: it leaves a queue out whose tasks
-    /// are all pinned, and takes the next).
+    /// enough failures it takes one. If none could move, or none waits, that is no failure, and
+    /// ends a row of them (kernel: sched_balance_rq(), out_all_pinned: it leaves a queue out whose
+    /// tasks are all pinned, and takes the next).
     fn looks_at_all(&mut self, orders: &mut Vec<Order>) {
         let levels = Rc::clone(&self.balance.levels);
         for &by in &levels.all {
