@@ -503,7 +503,7 @@ mod tests {
             (auto.profile(), save.profile()),
             ("auto".into(), "auto: powersave".into())
         );
-        assert!(save.features.has(bits::util_fits) && !save.features.has(bits::claim));
+        assert!(save.features.has(bits::pack) && !save.features.has(bits::claim));
         assert_eq!(save.value(&SLICE, 8), 4000);
         assert_eq!(save.value(&MIN_SLICE, 8), 3000);
         let short = save
