@@ -11,6 +11,7 @@ use crate::machine::host::Host;
 use crate::policy::config::Config;
 use crate::policy::settings::Settings;
 use crate::util::privileges::{self, Access, Capabilities, Wanted};
+use crate::util::refusal::BadConfig;
 use crate::util::stop::{Bell, Stop, Stopper, stopper};
 use crate::wire::protocol::Op;
 use crate::wire::socket::Bound;
@@ -180,7 +181,9 @@ impl Scheduler {
         doctor::check_start(&host, &source, config.ignore_cpu_max)?;
         let sockets = (!builder.without_sockets).then(|| Sockets::bind(&config));
         let control = Control::new(config.settings.clone(), config.freeze, source.clone());
-        control.begin(config.plan(), builder.origin)?;
+        control
+            .begin(config.plan(), builder.origin)
+            .map_err(BadConfig)?;
         Ok(Scheduler {
             sockets: sockets.transpose()?,
             handle: Handle { control, source },
