@@ -314,7 +314,7 @@ mod tests {
         let file = folder.join("link/config.toml");
         let root = fs::metadata(&folder).unwrap().uid() == 0;
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(open_part(&file).unwrap().is_some(), true);
+        assert!(open_part(&file).unwrap().is_some());
         assert!(!root || open_part(&file).unwrap() == Some(folder));
     }
 
