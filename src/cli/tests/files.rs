@@ -119,65 +119,68 @@ fn show_names_the_place_of_each_value() {
     assert!(!text.contains("the command line"), "{text}");
 }
 
+/// A file, and what its error has.
+const BAD: &[(&str, &str)] = &[
+    (
+        "presett = 'x'",
+        ", line 1: unknown key 'presett': did you mean 'preset'?",
+    ),
+    (
+        "\ncpuperf = 'fast'",
+        ", line 2: invalid value 'fast' for '--cpuperf <MODE>'",
+    ),
+    ("freeze = 'yes'", ", line 1: freeze: expected true or false"),
+    (
+        "freeq-source = 'off'",
+        ", line 1: unknown key 'freeq-source': did you mean 'freq-source'?",
+    ),
+    ("monitor = 1", ", line 1: unknown key 'monitor': "),
+    (
+        "slice-us = 900\nmin-slice-us = 901",
+        ", line 2: slice-us 900 is below min-slice-us 901",
+    ),
+    (
+        "enable = ['core_claim']\ndisable = ['claim']",
+        ", line 2: feature 'core_claim' needs 'claim'",
+    ),
+    (
+        "profile = 'auto'\npreset = 'roost'",
+        ", line 2: profile 'auto' and preset 'roost'",
+    ),
+    (
+        "disable = ['claim']\nenable = ['claim']",
+        ", line 2: feature 'claim' is given to both",
+    ),
+    ("[arms.Big]", ", line 1: arm 'Big': a name has 1 to 15"),
+    (
+        "slice-us = 900\n[arms.x]\nmin-slice-us = 901",
+        ", line 3: slice-us 900 is below min-slice-us 901",
+    ),
+    (
+        "[arms.x]\nrescue-us = 9000",
+        ", line 2: arm x: rescue-us applies to the whole machine",
+    ),
+    (
+        "[[rules]]\ncomm = 'a'\narm = 'y'",
+        ", line 1: the rule --comm a: no arm 'y'",
+    ),
+    (
+        "[[rules]]\ncgroup = 'build'\narm = 'default'",
+        ", line 1: cgroup build: expected a path from / on",
+    ),
+    (
+        "freeze = true\n[arms.x]",
+        ", line 1: with --freeze there are no arms and no rules, but ",
+    ),
+    (
+        "stats-path = '/a/ctl'",
+        ", line 1: --stats-path and --ctl-path are both /a/ctl",
+    ),
+];
+
 #[test]
 fn a_bad_file_is_told_with_its_line_and_nothing_runs() {
-    for (text, expected) in [
-        (
-            "presett = 'x'",
-            ", line 1: unknown key 'presett': did you mean 'preset'?",
-        ),
-        (
-            "\ncpuperf = 'fast'",
-            ", line 2: invalid value 'fast' for '--cpuperf <MODE>'",
-        ),
-        ("freeze = 'yes'", ", line 1: freeze: expected true or false"),
-        (
-            "freeq-source = 'off'",
-            ", line 1: unknown key 'freeq-source': did you mean 'freq-source'?",
-        ),
-        ("monitor = 1", ", line 1: unknown key 'monitor': "),
-        (
-            "slice-us = 900\nmin-slice-us = 901",
-            ", line 2: slice-us 900 is below min-slice-us 901",
-        ),
-        (
-            "enable = ['core_claim']\ndisable = ['claim']",
-            ", line 2: feature 'core_claim' needs 'claim'",
-        ),
-        (
-            "profile = 'auto'\npreset = 'roost'",
-            ", line 2: profile 'auto' and preset 'roost'",
-        ),
-        (
-            "disable = ['claim']\nenable = ['claim']",
-            ", line 2: feature 'claim' is given to both",
-        ),
-        ("[arms.Big]", ", line 1: arm 'Big': a name has 1 to 15"),
-        (
-            "slice-us = 900\n[arms.x]\nmin-slice-us = 901",
-            ", line 3: slice-us 900 is below min-slice-us 901",
-        ),
-        (
-            "[arms.x]\nrescue-us = 9000",
-            ", line 2: arm x: rescue-us applies to the whole machine",
-        ),
-        (
-            "[[rules]]\ncomm = 'a'\narm = 'y'",
-            ", line 1: the rule --comm a: no arm 'y'",
-        ),
-        (
-            "[[rules]]\ncgroup = 'build'\narm = 'default'",
-            ", line 1: cgroup build: expected a path from / on",
-        ),
-        (
-            "freeze = true\n[arms.x]",
-            ", line 1: with --freeze there are no arms and no rules, but ",
-        ),
-        (
-            "stats-path = '/a/ctl'",
-            ", line 1: --stats-path and --ctl-path are both /a/ctl",
-        ),
-    ] {
+    for (text, expected) in BAD {
         let dir = folder(&[("config.toml", text)]);
         let told = |args: &[&str]| format!("{:#}", parsed_with(args, dir.path()).unwrap_err());
         let file = dir.path().join("config.toml");
