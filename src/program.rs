@@ -27,6 +27,7 @@ use crate::sim::{self, table};
 use crate::util::journal;
 use crate::util::print;
 use crate::util::privileges::Capabilities;
+use crate::util::refusal::BadConfig;
 use crate::util::stop::{Bell, Stop, stopper};
 use crate::wire::stats::{self, monitor};
 use anyhow::{Context, Result, anyhow, bail};
@@ -42,9 +43,13 @@ use std::thread::Builder;
 
 /// The exit status after SysRq-S. contrib/scx_roost.service does not start again then.
 const RESCUED: u8 = 2;
+/// The exit status if configuration files say what cannot be started: EX_CONFIG of sysexits.h. The
+/// service does not try that again either.
+const BAD_CONFIG: u8 = 78;
 
 /// The command `scx_roost`: parses `args`, of which the first is the name of the program, and does
-/// what they request. Prints an error to stderr; the status then is 1, or 2 after SysRq-S.
+/// what they request. Prints an error to stderr; the status then is 1, 2 after SysRq-S, or
+/// 78 for configuration files with which the scheduler cannot be started.
 ///
 /// For a `main` that does nothing else. It installs a logger and a handler of SIGINT, SIGTERM and
 /// SIGHUP, and a run of the scheduler gives up privileges for good.
@@ -61,6 +66,8 @@ pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             eprint!("{text}");
             match e.downcast_ref() {
                 Some(Error::Ended(why)) if why.is::<Rescued>() => ExitCode::from(RESCUED),
+                Some(Error::NotStarted(why)) if why.is::<BadConfig>() => ExitCode::from(BAD_CONFIG),
+                _ if e.is::<BadConfig>() => ExitCode::from(BAD_CONFIG),
                 _ => ExitCode::FAILURE,
             }
         }
@@ -120,9 +127,11 @@ fn perform(command: Command) -> Result<ExitCode> {
             level,
             run_id,
         } => {
+            // Before all else: a SIGHUP during the start waits.
+            let hangup = block_hangup()?;
             init_log(level)?;
             run_id.inspect(|id| info!("scx_roost run_id: {id}"));
-            schedule(*config, origin, lock_memory)
+            schedule(*config, origin, lock_memory, hangup)
         }
     }
     .map(|()| ExitCode::SUCCESS)
@@ -136,7 +145,12 @@ fn logged(run: impl FnOnce(&Stop) -> Result<()>) -> Result<()> {
 
 /// Privileges are dropped while the process has one thread. Threads started later inherit what is
 /// left.
-fn schedule(config: Config, origin: Origin, lock_memory: bool) -> Result<()> {
+fn schedule(
+    config: Config,
+    origin: Origin,
+    lock_memory: bool,
+    hangup: Option<SigSet>,
+) -> Result<()> {
     process::one_heap();
     process::may_be_urgent();
     process::without_huge_pages();
@@ -157,9 +171,8 @@ fn schedule(config: Config, origin: Origin, lock_memory: bool) -> Result<()> {
     let _ = std::fs::remove_file(failure);
     let kept = scheduler.shed_privileges(locked)?;
     info!("it keeps the privileges {kept} and cannot gain others");
-    // With a terminal, SIGHUP means that it is gone.
-    if std::fs::File::open("/dev/tty").is_err() {
-        on_hangup(reload)?;
+    if let Some(hangup) = hangup {
+        on_hangup(hangup, reload)?;
     }
     Ok(scheduler.run(on_signal()?)?)
 }
@@ -330,12 +343,20 @@ fn log_to_terminal(level: LevelFilter) -> Result<()> {
         .context("cannot start logging")
 }
 
-/// SIGHUP rings `reload`. Must run before any thread starts: it is blocked in all of them, and one
-/// waits for it.
-fn on_hangup(reload: Bell) -> Result<()> {
+/// Blocks SIGHUP, in all threads that start later too. None: there is a terminal, and SIGHUP means
+/// that it is gone.
+fn block_hangup() -> Result<Option<SigSet>> {
+    if std::fs::File::open("/dev/tty").is_ok() {
+        return Ok(None);
+    }
     let mut hangup = SigSet::empty();
     hangup.add(Signal::SIGHUP);
     hangup.thread_block().context("cannot block SIGHUP")?;
+    Ok(Some(hangup))
+}
+
+/// SIGHUP, which is blocked, rings `reload`.
+fn on_hangup(hangup: SigSet, reload: Bell) -> Result<()> {
     let wait = move || {
         while hangup.wait().is_ok() {
             reload.ring();

@@ -50,6 +50,7 @@
               --replace-quiet ExecStart=scx_roost ExecStart=$out/bin/scx_roost
           done
           install -Dm644 contrib/config.toml -t $out/share/doc/scx_roost
+          install -Dm644 contrib/scx_roost.sysusers $out/lib/sysusers.d/scx_roost.conf
           $out/bin/scx_roost man man
           installManPage man/*.1
           for shell in bash zsh fish; do

@@ -533,4 +533,4 @@ Examples:
   scx_roost COMMAND --help                  what a command does; --help-all has the rare options
 
 Exit status: 0 when stopped by a signal or replaced on request; 1 after an error or a watchdog exit; \
-2 after SysRq-S.";
+2 after SysRq-S; 78 if configuration files are wrong.";

@@ -2,7 +2,7 @@
 //! Which configuration files a start reads, and in which order; and which it refuses.
 
 use super::args::RunArgs;
-use crate::policy::file::Said;
+use crate::policy::file::{Key, Said};
 use crate::util::user::is_root;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Command};
@@ -17,6 +17,8 @@ const FIRST: &str = "config.toml";
 const DROP_INS: &str = "config.d";
 /// What `ctl save` writes.
 const SAVED: &str = "90-ctl.toml";
+/// As the kernel: MAXSYMLINKS.
+const LINKS_MAX: usize = 40;
 /// No configuration is longer.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -41,31 +43,70 @@ impl Place {
                 needed: false,
             },
             Some(none) if none.as_os_str() == "none" => Place::Nowhere,
-            Some(path) if path.is_dir() => Place::Folder { path, needed: true },
+            Some(path) if path.is_dir() => {
+                let path = std::path::absolute(&path).unwrap_or(path);
+                Place::Folder { path, needed: true }
+            }
             Some(path) => Place::File(path),
         }
+    }
+
+    /// The configuration that this file is part of; the file alone, if there is none around it.
+    pub fn around(file: PathBuf) -> Place {
+        let whole = std::path::absolute(&file).unwrap_or_default();
+        let folders = whole.ancestors().skip(1).take(2);
+        let mut places = folders.map(|path| Place::of(Some(path.to_path_buf()), path));
+        let part = |place: &Place| place.files().is_ok_and(|all| all.contains(&whole));
+        places
+            .find(part)
+            .unwrap_or(Place::of(Some(file), Path::new("")))
     }
 
     /// The file that `ctl save` writes; None: no drop-in is read.
     pub fn saved(&self) -> Option<PathBuf> {
         match self {
-            Place::Folder { path, .. } => {
-                let path = std::path::absolute(path).unwrap_or(path.clone());
-                Some(path.join(DROP_INS).join(SAVED))
-            }
+            Place::Folder { path, .. } => Some(path.join(DROP_INS).join(SAVED)),
             _ => None,
         }
     }
 
-    /// All files in the order of precedence, the lowest first, with what each says.
+    /// All files in the order of precedence, the lowest first, with what each says. A link to
+    /// /dev/null is none.
     pub fn read(&self) -> Result<Vec<(PathBuf, Said)>> {
-        let options = options();
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let parsed = |path: PathBuf| {
-            let said = Said::parse(&path.display().to_string(), &text(&path)?, &options)?;
-            Ok((path, said))
+        self.read_with(None)
+    }
+
+    /// As `read`, when the file that `ctl save` writes would have this text.
+    pub fn read_with(&self, saved: Option<&str>) -> Result<Vec<(PathBuf, Said)>> {
+        let command = RunArgs::augment_args(Command::new(""));
+        let options: Vec<Key> = command.get_arguments().filter_map(key).collect();
+        let parsed = |path: PathBuf, bytes: &[u8]| {
+            let said = Said::parse(&path.display().to_string(), bytes, &options)?;
+            anyhow::Ok((path, said))
         };
-        self.files()?.into_iter().map(parsed).collect()
+        let mut files = self.files()?;
+        let saved = self.saved().zip(saved);
+        if let Some((path, _)) = &saved {
+            refuse_others(path)?;
+            if !files.contains(path) {
+                files.push(path.clone());
+                // config.toml comes before config.d.
+                let drop_ins = files.iter().position(|file| !file.ends_with(FIRST));
+                files[drop_ins.unwrap_or(0)..].sort();
+            }
+        }
+        let mut all = Vec::new();
+        for file in files {
+            match &saved {
+                Some((path, text)) if *path == file => all.push(parsed(file, text.as_bytes())?),
+                _ => {
+                    if let Some(bytes) = bytes(&file)? {
+                        all.push(parsed(file, &bytes)?);
+                    }
+                }
+            }
+        }
+        Ok(all)
     }
 
     fn files(&self) -> Result<Vec<PathBuf>> {
@@ -106,52 +147,87 @@ impl Place {
     }
 }
 
-/// The long options of a run that are no settings: further keys of a file.
-fn options() -> Vec<String> {
-    let command = RunArgs::augment_args(Command::new(""));
-    let names = command.get_arguments().filter_map(clap::Arg::get_long);
-    names.map(str::to_string).collect()
+/// An option of a run that is no setting, as a key of a file.
+fn key(arg: &clap::Arg) -> Option<Key<'_>> {
+    let name = arg.get_long()?;
+    let flag = !arg.get_action().takes_values();
+    Some(Key { name, flag })
 }
 
-fn text(path: &Path) -> Result<String> {
+/// None: it is a link to /dev/null, which stands for no file.
+fn bytes(path: &Path) -> Result<Option<Vec<u8>>> {
     let unreadable = || format!("cannot read {}", path.display());
     let real = path.canonicalize().with_context(unreadable)?;
-    if is_root() {
-        refuse_others(path, &real)?;
+    if real == Path::new("/dev/null") {
+        return Ok(None);
     }
     // Opening a FIFO would wait for a writer.
-    ensure!(real.is_file(), "{} is no plain file", path.display());
-    let mut text = String::new();
+    ensure!(
+        real.is_file(),
+        "{} is no plain file: expected a text in TOML",
+        path.display()
+    );
+    refuse_others(path)?;
+    let mut bytes = Vec::new();
     let file = File::open(&real).with_context(unreadable)?;
     file.take(BYTES_MAX + 1)
-        .read_to_string(&mut text)
+        .read_to_end(&mut bytes)
         .with_context(unreadable)?;
     ensure!(
-        text.len() as u64 <= BYTES_MAX,
+        bytes.len() as u64 <= BYTES_MAX,
         "{} is longer than 1 MiB",
         path.display()
     );
-    Ok(text)
+    Ok(Some(bytes))
 }
 
-/// As root: nobody else may write the file, or replace it in a folder above.
-fn refuse_others(path: &Path, real: &Path) -> Result<()> {
-    for part in real.ancestors() {
-        let meta = fs::metadata(part).with_context(|| format!("cannot read {}", path.display()))?;
-        if open_to_others(&meta) {
-            bail!(
-                "{} is not used: others than root may write {}, so make it root's ('chown root:root') \
-                 and closed to others ('chmod go-w')",
-                path.display(),
-                part.display()
-            );
+/// As root: nobody else may write the file, or replace it, or a link on the way to it. What does
+/// not exist yet is nobody's.
+fn refuse_others(path: &Path) -> Result<()> {
+    if !is_root() {
+        return Ok(());
+    }
+    match open_part(path)? {
+        None => Ok(()),
+        Some(part) => bail!(
+            "{} is not used: others than root may write {}, so make it root's ('chown -h root:root') \
+             and closed to others ('chmod go-w')",
+            path.display(),
+            part.display()
+        ),
+    }
+}
+
+/// The part of the way to a file that others may write.
+fn open_part(path: &Path) -> Result<Option<PathBuf>> {
+    let unreadable = || format!("cannot read {}", path.display());
+    let mut ahead = vec![std::path::absolute(path).with_context(unreadable)?];
+    for _ in 0..LINKS_MAX {
+        let Some(path) = ahead.pop() else {
+            return Ok(None);
+        };
+        for part in path.ancestors() {
+            let meta = match part.symlink_metadata() {
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+                meta => meta.with_context(unreadable)?,
+            };
+            if open_to_others(&meta) {
+                return Ok(Some(part.to_path_buf()));
+            }
+            if meta.is_symlink() {
+                let to = fs::read_link(part).with_context(unreadable)?;
+                ahead.push(part.parent().unwrap_or(part).join(to));
+            }
         }
     }
-    Ok(())
+    bail!("{}: there are too many links on the way", path.display())
 }
 
-/// In a folder with the sticky bit only the owner of a file may replace it.
+/// In a folder with the sticky bit only the owner of a file may replace it. A link has no mode.
 fn open_to_others(meta: &Metadata) -> bool {
+    if meta.is_symlink() {
+        return meta.uid() != 0;
+    }
     let mode = meta.mode();
     let by_group = mode & 0o020 != 0 && meta.gid() != 0;
     let shared = (mode & 0o002 != 0 || by_group) && !(meta.is_dir() && mode & 0o1000 != 0);
@@ -212,6 +288,44 @@ mod tests {
             told,
             "cannot read /nowhere/x.toml: No such file or directory (os error 2)"
         );
+    }
+
+    #[test]
+    fn what_is_no_file_and_what_stands_for_none() {
+        let dir = made(&["config.toml"]);
+        let path = |name: &str| dir.path().join("config.d").join(name);
+        fs::create_dir(path("10-a.toml")).unwrap();
+        let place = Place::of(Some(dir.path().into()), Path::new("/nowhere"));
+        let told = place.read().unwrap_err().to_string();
+        let expected = format!("{} is no plain file", path("10-a.toml").display());
+        assert!(told.starts_with(&expected), "{told}");
+        fs::remove_dir(path("10-a.toml")).unwrap();
+        std::os::unix::fs::symlink("/dev/null", path("10-a.toml")).unwrap();
+        assert_eq!(place.read().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_link_on_the_way_counts_too() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = made(&["config.toml"]);
+        let folder = dir.path().join("open");
+        fs::create_dir(&folder).unwrap();
+        symlink(dir.path(), folder.join("link")).unwrap();
+        let file = folder.join("link/config.toml");
+        let root = fs::metadata(&folder).unwrap().uid() == 0;
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(open_part(&file).unwrap().is_some());
+        assert!(!root || open_part(&file).unwrap() == Some(folder));
+    }
+
+    #[test]
+    fn a_file_is_part_of_the_configuration_around_it() {
+        let dir = made(&["config.d/20-b.toml", "config.toml", "other.toml"]);
+        let place = |name: &str| Place::around(dir.path().join(name));
+        for part in ["config.toml", "config.d/20-b.toml"] {
+            assert_eq!(place(part).files().unwrap().len(), 2, "{part}");
+        }
+        assert_eq!(place("other.toml").files().unwrap().len(), 1);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const BUILT_IN: &str = "built in";
 const COMMAND_LINE: &str = "the command line";
@@ -26,12 +26,34 @@ struct Level {
 }
 
 impl Level {
-    /// An error of a file begins with its name, one of the command line with nothing.
-    fn blamed<T>(&self, result: Result<T>) -> Result<T> {
+    /// The place of a key of this level.
+    fn place(&self, key: &str) -> String {
+        match self.said.lines.get(key) {
+            Some(line) => format!("{}, line {line}", self.from),
+            None => self.from.clone(),
+        }
+    }
+
+    /// An error about a key of a file begins with its place, one of the command line with nothing.
+    fn blamed<T>(&self, key: &str, result: Result<T>) -> Result<T> {
         match self.from == COMMAND_LINE {
             true => result,
-            false => result.with_context(|| self.from.clone()),
+            false => result.with_context(|| self.place(key)),
         }
+    }
+
+    /// Applies the change whose keys have this prefix.
+    fn apply(&self, prefix: &str, settings: &mut Settings, change: &Change) -> Result<()> {
+        let Err(e) = apply(settings, change) else {
+            return Ok(());
+        };
+        let mut keys = change.keys();
+        let line = |key: &String| self.said.lines.get(&format!("{prefix}{key}"));
+        keys.sort_by_key(line);
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let fails = |n: &usize| apply(&mut settings.clone(), &change.only(&keys[..*n])).is_err();
+        let first = (1..=keys.len()).find(fails).map_or("", |n| keys[n - 1]);
+        self.blamed(&format!("{prefix}{first}"), Err(e))
     }
 }
 
@@ -77,35 +99,71 @@ impl Levels {
     pub fn plan(&self) -> Result<Plan> {
         let mut plan = Plan::default();
         for level in &self.0 {
-            level.blamed(change(&mut plan.everybody, &level.said.change))?;
+            level.apply("", &mut plan.everybody, &level.said.change)?;
         }
         for level in &self.0 {
             for (name, changes) in &level.said.arms {
                 let everybody = || plan.everybody.clone();
                 let mut arm = plan.arms.get(name).cloned().unwrap_or_else(everybody);
-                let machine_wide = |key: &&String| {
-                    TUNABLES
-                        .iter()
-                        .any(|t| t.machine_wide && t.name == key.as_str())
-                };
-                let changed = match changes.set.keys().find(machine_wide) {
-                    Some(key) => Err(anyhow!(
-                        "{key} applies to the whole machine: set it outside"
-                    )),
-                    None => change(&mut arm, changes),
-                };
-                level.blamed(changed.with_context(|| format!("arm {name}")))?;
+                level.apply(&format!("arms.{name}."), &mut arm, changes)?;
                 plan.arms.insert(name.clone(), arm);
             }
             for rule in &level.said.rules {
-                match plan.rules.iter_mut().find(|old| old.whom == rule.whom) {
-                    Some(old) => old.clone_from(rule),
-                    None => plan.rules.push(rule.clone()),
+                plan.put_rule(rule);
+            }
+        }
+        match plan.check() {
+            Ok(()) => Ok(plan),
+            Err(_) => Err(self.culprit(&plan)),
+        }
+    }
+
+    /// Why the plan is not possible, with the place of the first arm or rule that makes it so.
+    fn culprit(&self, plan: &Plan) -> anyhow::Error {
+        let mut part = Plan {
+            everybody: plan.everybody.clone(),
+            ..Plan::default()
+        };
+        for level in &self.0 {
+            for name in level.said.arms.keys() {
+                part.arms.insert(name.clone(), plan.arms[name].clone());
+                if let Err(e) = level.blamed(&format!("arms.{name}"), part.check()) {
+                    return e;
                 }
             }
         }
-        plan.check().with_context(|| self.files().join(", "))?;
-        Ok(plan)
+        for level in &self.0 {
+            for rule in &level.said.rules {
+                part.put_rule(rule);
+                if let Err(e) = level.blamed(&rule.whom.to_string(), part.check()) {
+                    return e;
+                }
+            }
+        }
+        anyhow!("the configuration is not possible")
+    }
+
+    /// The place that has this key last.
+    pub fn place(&self, key: &str) -> String {
+        let has = |level: &&Level| level.said.options.contains_key(key);
+        let last = self.0.iter().rev().find(has);
+        last.map_or(BUILT_IN.to_string(), |level| level.place(key))
+    }
+
+    /// The place of an arm or a rule.
+    pub fn place_of_arms(&self) -> Option<String> {
+        self.0.iter().find_map(|level| {
+            let arm = level.said.arms.keys().next();
+            let arm = arm.map(|name| format!("arms.{name}"));
+            let key = arm.or(level.said.rules.first().map(|rule| rule.whom.to_string()))?;
+            Some(level.place(&key))
+        })
+    }
+
+    /// What the file of this name says.
+    pub fn said(&self, file: &Path) -> Option<&Said> {
+        let level = self.0.iter().find(|l| Path::new(&l.from) == file);
+        level.map(|level| &level.said)
     }
 
     /// The options that are no settings, with the level of each.
@@ -256,7 +314,7 @@ fn settings<'a>(
     all.map(row).collect()
 }
 
-fn change(settings: &mut Settings, change: &Change) -> Result<()> {
+fn apply(settings: &mut Settings, change: &Change) -> Result<()> {
     if *change != Change::default() {
         *settings = settings.changed(change)?;
     }

@@ -20,9 +20,10 @@ use crate::clients::exec::ExecArgs;
 #[cfg(feature = "export")]
 use crate::clients::export::{Output, Series};
 use crate::clients::monitor;
-use crate::daemon::control::Origin;
+use crate::daemon::control::{Origin, Reading};
 use crate::policy::config::{Config, ctl_path_beside};
-use anyhow::{Result, anyhow, ensure};
+use crate::util::refusal::BadConfig;
+use anyhow::{Result, anyhow, bail, ensure};
 use args::{Cli, ConfigVerb, MachineArgs, MonitorArgs, RunArgs, StatsPath, Sub, SysfsArg, Text};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -161,9 +162,7 @@ fn parse_with<T: Into<OsString> + Clone>(
                 ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
             ) =>
         {
-            Err(anyhow!(
-                "expected a command: show, set, reset, arms or rules; see scx_roost ctl --help"
-            ))
+            Err(without_command(&command, &words))
         }
         Err(e) => Err(anyhow!(
             "{}; see scx_roost --help",
@@ -171,6 +170,23 @@ fn parse_with<T: Into<OsString> + Clone>(
                 .unwrap_or_else(|| sentence(&e.render().to_string()))
         )),
     }
+}
+
+/// What is wrong with words that end before the command of a subcommand.
+fn without_command(command: &clap::Command, words: &[OsString]) -> anyhow::Error {
+    let mut at = command;
+    let mut path = String::new();
+    for word in words.iter().filter_map(|word| word.to_str()) {
+        if let Some(sub) = at.find_subcommand(word) {
+            at = sub;
+            path = format!("{path} {word}");
+        }
+    }
+    let names: Vec<&str> = at.get_subcommands().map(clap::Command::get_name).collect();
+    anyhow!(
+        "expected a command: one of {}; see scx_roost{path} --help",
+        names.join(", ")
+    )
 }
 
 /// Whether `word` is the name of a subcommand.
@@ -249,11 +265,11 @@ impl Cli {
         matches: &ArgMatches,
         folder: &Path,
     ) -> Result<Command> {
-        let path = match &verb {
-            ConfigVerb::Check { path: Some(path) } => Some(path.clone()),
-            _ => self.once.config,
+        let place = match &verb {
+            ConfigVerb::Check { path: Some(path) } => Place::around(path.clone()),
+            _ => Place::of(self.once.config, folder),
         };
-        let levels = Levels::new(Place::of(path, folder).read()?, Some(matches))?;
+        let levels = Levels::new(place.read()?, Some(matches))?;
         let rows = levels.rows()?;
         config_of(&levels)?;
         Ok(Command::Print(match verb {
@@ -281,8 +297,13 @@ impl Cli {
             true => Place::Nowhere,
             false => Place::of(self.once.config.clone(), folder),
         };
-        // Resolved first, so that an invalid name is an error whatever else was requested.
-        let levels = Levels::new(place.read()?, Some(&matches))?;
+        // Resolved first, so that an invalid name is an error whatever else was requested. One of
+        // the command line is no bad configuration.
+        Levels::new(Vec::new(), Some(&matches))?;
+        let levels = place
+            .read()
+            .and_then(|files| Levels::new(files, Some(&matches)));
+        let levels = levels.map_err(BadConfig)?;
         let run = levels.run_args()?;
         Ok(match self.once.monitor {
             _ if self.once.version => Command::Print(version() + "\n"),
@@ -312,14 +333,20 @@ impl Cli {
             stats_interval: self.once.stats,
             stats_json: self.json.json,
             libbpf: self.libbpf,
-            ..config_of(&levels)?
+            ..config_of(&levels).map_err(BadConfig)?
         };
         let saved = place.saved();
-        let read = move || {
-            let now = Levels::new(place.read()?, Some(&matches))?;
+        let file = saved.clone();
+        let read = move |text: Option<&str>| {
+            let now = Levels::new(place.read_with(text)?, Some(&matches))?;
             let plan = now.plan()?;
             config_of(&now)?;
-            Ok((plan, now.differs(&levels)))
+            let saved = file.as_deref().and_then(|file| now.said(file));
+            Ok(Reading {
+                plan,
+                restart: now.differs(&levels),
+                saved: saved.cloned().unwrap_or_default(),
+            })
         };
         Ok(Command::Run {
             config: Box::new(config),
@@ -341,14 +368,19 @@ fn config_of(levels: &Levels) -> Result<Config> {
     let ctl_path = run.ctl_path.unwrap_or(beside);
     ensure!(
         ctl_path != run.stats_path,
-        "--stats-path and --ctl-path are both {}: give two different paths",
+        "{}: --stats-path and --ctl-path are both {}: give two different paths",
+        levels.place("stats-path"),
         ctl_path.display()
     );
-    ensure!(
-        !run.freeze || plan.arms.is_empty() && plan.rules.is_empty(),
-        "with --freeze there are no arms and no rules, and {} has some: leave one of them out",
-        levels.files().join(", ")
-    );
+    if run.freeze
+        && let Some(arms) = levels.place_of_arms()
+    {
+        bail!(
+            "{}: with --freeze there are no arms and no rules, but {arms} has one: leave one of \
+             them out",
+            levels.place("freeze")
+        );
+    }
     Ok(Config {
         settings: plan.everybody,
         arms: plan.arms,

@@ -5,8 +5,6 @@
 use crate::machine::host::Host;
 use crate::policy::arms::DEFAULT_ARM;
 use crate::policy::features::{FEATURES, TUNABLES};
-use crate::policy::file::Said;
-use crate::policy::plan::Changes;
 use crate::policy::rules::Whom;
 use crate::policy::settings::Change;
 use crate::util::print;
@@ -14,7 +12,7 @@ use crate::util::refusal::Refused;
 use crate::util::whole_file;
 use crate::wire::client::{ask, is_absent};
 use crate::wire::protocol::Op;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -189,7 +187,7 @@ fn question(verb: Verb) -> Result<(Op, AsText)> {
         Verb::Show { arm, .. } => (Op::Show { arm }, show),
         Verb::Set(args) => (set(args)?, changed),
         Verb::Reset { arm } => (Op::Reset { arm }, changed),
-        Verb::Save => (Op::Changes {}, saved),
+        Verb::Save => (Op::Save {}, saved),
         Verb::Reload => (Op::Reload {}, changed),
         Verb::Arms { verb } => match verb {
             None | Some(ArmsVerb::List) => (Op::Show { arm: None }, arms),
@@ -231,7 +229,7 @@ pub fn run(path: &Path, verb: Verb, wait: Duration, json: bool) -> Result<()> {
     let answer = when_loaded(end, || match op {
         Op::Audit {} => ask_for_audit(path),
         Op::Limits {} => ask(path, &op).map(named),
-        Op::Changes {} => save(path, ask(path, &op)?),
+        Op::Save {} => save(path, ask(path, &op)?),
         _ => ask(path, &op),
     })?;
     if json {
@@ -287,36 +285,26 @@ fn ask_for_audit(path: &Path) -> Result<Value> {
     Ok(best)
 }
 
-/// Writes the changes behind those of the file, and has the scheduler read it: later changes are
-/// then counted from it on. Returns what was written.
+/// Writes the file that the scheduler has made and checked, and has it read: later changes are then
+/// counted from it on.
 fn save(path: &Path, answer: Value) -> Result<Value> {
-    let changes: Changes = serde_json::from_value(answer["changes"].clone())
-        .context("expected the changes from the scheduler, which may be of another version")?;
-    let file = PathBuf::from(text_of(&answer["file"]));
-    if changes == Changes::default() {
-        bail!("nothing to save: ctl has changed nothing since the configuration was read");
-    }
-    let name = file.display().to_string();
-    let old = match fs::read_to_string(&file) {
-        Ok(text) => Said::parse(&name, &text, &[])?,
-        Err(e) if e.kind() == ErrorKind::NotFound => Said::default(),
-        Err(e) => return Err(e).with_context(|| format!("cannot read {name}")),
+    let (Some(name), Some(text)) = (answer["file"].as_str(), answer["text"].as_str()) else {
+        bail!("expected a file from the scheduler, which may be of another version: restart it");
     };
-    let (said, elsewhere) = old.then(&changes);
-    let text = said.text()?;
-    let failed = || format!("cannot write {name}: run this as root");
+    let file = Path::new(name);
+    let failed = |e: std::io::Error| match e.kind() {
+        ErrorKind::PermissionDenied => anyhow!("cannot write {name}: run this as root"),
+        _ => anyhow!("cannot write {name}: {e}"),
+    };
     if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).with_context(failed)?;
+        fs::create_dir_all(folder).map_err(failed)?;
     }
     let mode = |file: &fs::File| file.set_permissions(fs::Permissions::from_mode(0o644));
-    whole_file::replace(&file, &(SAVED_HEAD.to_string() + &text), mode).with_context(failed)?;
+    whole_file::replace(file, text, mode).map_err(failed)?;
     ask(path, &Op::Reload {})
         .with_context(|| format!("{name} is written, but not in force yet"))?;
-    Ok(json!({"file": name, "text": text, "elsewhere": elsewhere}))
+    Ok(answer)
 }
-
-const SAVED_HEAD: &str =
-    "# Written by scx_roost ctl save. Remove this file to return to the others.\n";
 
 fn saved(answer: &Value) -> String {
     let mut text = format!(
@@ -324,11 +312,19 @@ fn saved(answer: &Value) -> String {
         text_of(&answer["file"]),
         text_of(&answer["text"])
     );
-    for what in rows(&answer["elsewhere"]) {
+    for what in rows(&answer["deleted"]) {
         let _ = writeln!(
             text,
             "{} is deleted now, but another file has it: delete it there too",
             text_of(what)
+        );
+    }
+    for key in rows(&answer["overruled"]) {
+        let _ = writeln!(
+            text,
+            "{} changes at the next start: a later file or the command line has it, which \
+             'scx_roost config show' names",
+            text_of(key)
         );
     }
     text

@@ -15,6 +15,7 @@ use crate::policy::settings::Settings;
 #[cfg(feature = "rustland")]
 use crate::rustland;
 use crate::util::privileges::{self, Access, Capabilities, Wanted};
+use crate::util::refusal::BadConfig;
 use crate::util::stop::{Bell, Stop, Stopper, stopper};
 use crate::wire::protocol::Op;
 use crate::wire::socket::Bound;
@@ -188,7 +189,9 @@ impl Scheduler {
         doctor::check_start(&host, &source, config.ignore_cpu_max)?;
         let sockets = (!builder.without_sockets).then(|| Sockets::bind(&config));
         let control = Control::new(config.settings.clone(), config.freeze, source.clone());
-        control.begin(config.plan(), builder.origin)?;
+        control
+            .begin(config.plan(), builder.origin)
+            .map_err(BadConfig)?;
         Ok(Scheduler {
             sockets: sockets.transpose()?,
             handle: Handle { control, source },
@@ -294,9 +297,10 @@ fn decided_in_rust(mut builder: Builder) -> Result<Builder> {
     builder.config.settings = plan.everybody;
     builder.config.freeze = true;
     builder.origin.read = builder.origin.read.map(|read| -> Arc<Reader> {
-        Arc::new(move || {
-            let (plan, restart) = read()?;
-            Ok((rustland::refuse_unknown(plan)?, restart))
+        Arc::new(move |saved| {
+            let mut reading = read(saved)?;
+            reading.plan = rustland::refuse_unknown(reading.plan)?;
+            Ok(reading)
         })
     });
     Ok(builder)

@@ -28,6 +28,7 @@ pub struct Arm {
 
 impl Arm {
     fn new(name: &str, settings: Settings) -> Arm {
+        let settings = of_arm(name, settings);
         Arm {
             name: name.to_string(),
             origin: settings.clone(),
@@ -50,6 +51,23 @@ impl Arm {
             "tunables": tunables,
         })
     }
+}
+
+/// The settings as the arm of this name has them.
+fn of_arm(name: &str, settings: Settings) -> Settings {
+    match name {
+        DEFAULT_ARM => settings,
+        _ => settings.of_one_arm(),
+    }
+}
+
+/// Fails if no arm may have this name.
+pub fn check_name(name: &str) -> Result<()> {
+    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(letters) {
+        bail!("arm '{name}': a name has 1 to {NAME_MAX} of a-z, 0-9, - and _");
+    }
+    Ok(())
 }
 
 /// All arms by slot, which is their number in the BPF half.
@@ -109,10 +127,10 @@ impl Arms {
     }
 
     /// Gives an arm another origin. What differed from the old one stays different.
-    pub fn rebase(&mut self, name: &str, origin: &Settings) -> Result<()> {
+    pub fn rebase(&mut self, name: &str, origin: &Settings, nr_cpus: u32) -> Result<()> {
         let arm = self.settings(name)?;
-        let origin = origin.under(arm.settings.power());
-        let change = arm.settings.since(&arm.origin);
+        let origin = of_arm(name, origin.under(arm.settings.power()));
+        let change = arm.settings.since(&arm.origin, nr_cpus);
         arm.settings = match change == Change::default() {
             true => origin.clone(),
             false => origin
@@ -150,10 +168,7 @@ impl Arms {
 
     /// Adds an arm, with a preset or with the current settings of arm default. Returns its slot.
     pub fn add(&mut self, name: &str, preset: Option<&str>) -> Result<usize> {
-        let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
-        if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(letters) {
-            bail!("arm '{name}': a name has 1 to {NAME_MAX} of a-z, 0-9, - and _");
-        }
+        check_name(name)?;
         if self.slot(name).is_ok() {
             return Err(refuse(
                 libc::EEXIST,

@@ -3,12 +3,13 @@
 //! a list `rules`. It is parsed into the changes that `ctl` makes, and into words for the options'
 //! own parser.
 
-use crate::policy::features::TUNABLES;
+use crate::policy::arms::{DEFAULT_ARM, check_name};
+use crate::policy::features::{TUNABLES, feature};
 use crate::policy::plan::{Changes, RuleOf};
 use crate::policy::rules::Whom;
 use crate::policy::settings::Change;
 use crate::util::names::instead;
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -26,11 +27,19 @@ pub struct Said {
     pub change: Change,
     /// The values of each other option; a flag has none. None: a flag is off.
     pub options: BTreeMap<String, Option<Vec<String>>>,
-    /// The line of each option.
+    /// The line of each key: `slice-us`, `arms.games`, `arms.games.slice-us`, `--comm cc1`.
     pub lines: BTreeMap<String, usize>,
     /// What is changed on arms.
     pub arms: BTreeMap<String, Change>,
     pub rules: Vec<RuleOf>,
+}
+
+/// A key of a file that is an option of a run, and no setting.
+#[derive(Clone, Debug)]
+pub struct Key<'a> {
+    pub name: &'a str,
+    /// It is on or off.
+    pub flag: bool,
 }
 
 /// A text, and its name in errors.
@@ -39,15 +48,23 @@ struct Source<'a> {
     text: &'a str,
 }
 
-type Key<'a> = (
+type Entry<'a> = (
     &'a Spanned<std::borrow::Cow<'a, str>>,
     &'a Spanned<DeValue<'a>>,
 );
 
 impl Said {
-    /// Parses the text of the file `name`. `options`: the long options that are no setting. An
-    /// error is one sentence with the line.
-    pub fn parse(name: &str, text: &str, options: &[&str]) -> Result<Said> {
+    /// Parses the file `name`. `options`: the long options that are no setting. An error is one
+    /// sentence with the line.
+    pub fn parse(name: &str, bytes: &[u8], options: &[Key<'_>]) -> Result<Said> {
+        let text = str::from_utf8(bytes).map_err(|e| {
+            let line = bytes[..e.valid_up_to()]
+                .iter()
+                .filter(|b| **b == b'\n')
+                .count()
+                + 1;
+            anyhow!("{name}, line {line}: expected UTF-8: save the file in that encoding")
+        })?;
         let source = Source { name, text };
         let table = DeTable::parse(text).map_err(|e| {
             let at = e.span().map_or(0, |span| span.start);
@@ -66,38 +83,51 @@ impl Source<'_> {
         self.text[..at.min(self.text.len())].matches('\n').count() + 1
     }
 
+    /// One line, whatever the file has.
     fn wrong(&self, at: usize, what: impl std::fmt::Display) -> anyhow::Error {
+        let what = what.to_string().replace(char::is_control, " ");
         anyhow!("{}, line {}: {what}", self.name, self.line(at))
     }
 
-    fn top(&self, key: Key, options: &[&str], said: &mut Said) -> Result<()> {
+    fn top(&self, key: Entry, options: &[Key<'_>], said: &mut Said) -> Result<()> {
         let (name, value) = (key.0.get_ref().as_ref(), key.1);
         let at = key.0.span().start;
         match (name, value.get_ref()) {
             (ARMS, DeValue::Table(arms)) => {
-                for (arm, keys) in arms {
-                    let change = self.arm((arm, keys))?;
-                    said.arms.insert(arm.get_ref().to_string(), change);
+                for arm in arms {
+                    self.arm(arm, said)?;
                 }
                 Ok(())
             }
             (RULES, DeValue::Array(rules)) => {
                 for rule in rules {
-                    said.rules.push(self.rule(rule)?);
+                    let (rule, at) = (self.rule(rule)?, rule.span().start);
+                    rule.whom.check().map_err(|e| self.wrong(at, e))?;
+                    said.lines.insert(rule.whom.to_string(), self.line(at));
+                    said.rules.push(rule);
                 }
                 Ok(())
             }
             (ARMS, _) => Err(self.wrong(at, "expected tables, such as [arms.games]")),
             (RULES, _) => Err(self.wrong(at, "expected tables, such as [[rules]]")),
-            _ if options.contains(&name) => {
-                let line = self.line(at);
-                let words = words(value.get_ref()).map_err(|e| self.wrong(at, e))?;
+            _ if options.iter().any(|o| o.name == name) => {
+                let flag = options.iter().any(|o| o.name == name && o.flag);
+                let words = match value.get_ref() {
+                    DeValue::Boolean(on) if flag => on.then(Vec::new),
+                    _ if flag => {
+                        return Err(self.wrong(at, format!("{name}: expected true or false")));
+                    }
+                    one => Some(vec![word(one).ok_or_else(|| {
+                        self.wrong(at, format!("{name}: expected a text or a number"))
+                    })?]),
+                };
                 said.options.insert(name.to_string(), words);
-                said.lines.insert(name.to_string(), line);
+                said.lines.insert(name.to_string(), self.line(at));
                 Ok(())
             }
             _ => {
-                let top = options.iter().copied().chain([ARMS, RULES]);
+                let top = options.iter().map(|o| o.name).chain([ARMS, RULES]);
+                said.lines.insert(name.to_string(), self.line(at));
                 self.setting(key, &mut said.change, top)
             }
         }
@@ -105,7 +135,7 @@ impl Source<'_> {
 
     fn setting<'a>(
         &self,
-        key: Key,
+        key: Entry,
         change: &mut Change,
         others: impl Iterator<Item = &'a str>,
     ) -> Result<()> {
@@ -121,27 +151,35 @@ impl Source<'_> {
                 "unknown key '{name}': {}",
                 instead(name, &known)
             );
-            match words(key.1.get_ref())? {
-                Some(words)
-                    if !words.is_empty() || !matches!(key.1.get_ref(), DeValue::Boolean(_)) =>
-                {
-                    change.put(name, &words)
-                }
-                _ => bail!("{name}: expected a value"),
-            }
+            change.put(name, &words(name, key.1.get_ref())?)
         };
         put().map(|_| ()).map_err(|e| self.wrong(at, e))
     }
 
-    fn arm(&self, key: Key) -> Result<Change> {
+    fn arm(&self, key: Entry, said: &mut Said) -> Result<()> {
+        let (name, at) = (key.0.get_ref().as_ref(), key.0.span().start);
         let DeValue::Table(keys) = key.1.get_ref() else {
-            return Err(self.wrong(key.0.span().start, "expected a table, such as [arms.games]"));
+            return Err(self.wrong(at, "expected a table, such as [arms.games]"));
         };
+        if name == DEFAULT_ARM {
+            let what = "is for all other tasks: write its keys above all tables";
+            return Err(self.wrong(at, format!("arm {name} {what}")));
+        }
+        check_name(name).map_err(|e| self.wrong(at, e))?;
+        said.lines.insert(format!("{ARMS}.{name}"), self.line(at));
         let mut change = Change::default();
         for key in keys {
+            let (inner, at) = (key.0.get_ref().as_ref(), key.0.span().start);
+            if TUNABLES.iter().any(|t| t.machine_wide && t.name == inner) {
+                let what = "applies to the whole machine: write it above all tables";
+                return Err(self.wrong(at, format!("arm {name}: {inner} {what}")));
+            }
             self.setting(key, &mut change, std::iter::empty())?;
+            said.lines
+                .insert(format!("{ARMS}.{name}.{inner}"), self.line(at));
         }
-        Ok(change)
+        said.arms.insert(name.to_string(), change);
+        Ok(())
     }
 
     fn rule(&self, rule: &Spanned<DeValue>) -> Result<RuleOf> {
@@ -154,7 +192,7 @@ impl Source<'_> {
         for (key, value) in keys {
             let name = key.get_ref().as_ref();
             let known = ["comm", "cgroup", "arm"];
-            let text = value.get_ref().as_str().map(str::to_string);
+            let text = value.get_ref().as_str().and_then(plain);
             match (name, text) {
                 ("arm", Some(text)) => arm = Some(text),
                 ("comm", Some(text)) if whom.is_none() => whom = Some(Whom::Comm(text)),
@@ -178,23 +216,43 @@ impl Source<'_> {
     }
 }
 
-/// The words of a value as the command line has them. None: `false`.
-fn words(value: &DeValue) -> Result<Option<Vec<String>>> {
-    Ok(Some(match value {
-        DeValue::Boolean(true) => Vec::new(),
-        DeValue::Boolean(false) => return Ok(None),
+/// A text that fits into a line of the log.
+fn plain(text: &str) -> Option<String> {
+    (!text.contains(char::is_control)).then(|| text.to_string())
+}
+
+/// A text or a number as one word of a command line.
+fn word(value: &DeValue) -> Option<String> {
+    match value {
+        DeValue::String(text) => plain(text),
+        DeValue::Integer(number) => match number.radix() {
+            10 => Some(number.as_str().to_string()),
+            radix => u128::from_str_radix(number.as_str(), radix)
+                .ok()
+                .map(|n| n.to_string()),
+        },
+        DeValue::Float(number) => Some(number.as_str().to_string()),
+        _ => None,
+    }
+}
+
+/// The words of a setting.
+fn words(key: &str, value: &DeValue) -> Result<Vec<String>> {
+    match value {
         DeValue::Array(all) => {
-            let one = |one: &Spanned<DeValue>| match one.get_ref() {
-                DeValue::String(text) => Ok(text.to_string()),
-                _ => bail!("expected texts, such as [\"claim\"]"),
+            let text = |one: &Spanned<DeValue>| match one.get_ref() {
+                text @ DeValue::String(_) => word(text),
+                _ => None,
             };
-            all.iter().map(one).collect::<Result<_>>()?
+            let all: Option<Vec<String>> = all.iter().map(text).collect();
+            all.with_context(|| format!("{key}: expected a list of texts, such as [\"claim\"]"))
         }
-        DeValue::String(text) => vec![text.to_string()],
-        DeValue::Integer(number) => vec![number.as_str().to_string()],
-        DeValue::Float(number) => vec![number.as_str().to_string()],
-        _ => bail!("expected a text, a number, true, false or a list of texts"),
-    }))
+        one => {
+            let one = word(one);
+            let one = one.with_context(|| format!("{key}: expected a text or a number"))?;
+            Ok(vec![one])
+        }
+    }
 }
 
 // ---- what ctl save writes ----
@@ -216,9 +274,14 @@ impl Change {
             all.extend_from_slice(new);
             all
         };
+        let mut enable = merged(self.enable, &later.enable, &later.disable);
+        let disable = merged(self.disable, &later.disable, &later.enable);
+        // A sub-switch without its feature has no effect, and a file with it would be refused.
+        let off = |name: &str| disable.iter().any(|d| d == name);
+        enable.retain(|name| !feature(name).is_some_and(|f| off(f.parent)));
         Change {
-            enable: merged(self.enable, &later.enable, &later.disable),
-            disable: merged(self.disable, &later.disable, &later.enable),
+            enable,
+            disable,
             profile: self.profile,
             preset: self.preset,
             set,
@@ -244,10 +307,9 @@ impl Change {
 }
 
 impl Said {
-    /// What was said and then changed. Arms and rules that were deleted since are dropped; those
-    /// that were not said here are returned, each with its name.
-    pub fn then(self, later: &Changes) -> (Said, Vec<String>) {
-        let (mut said, mut elsewhere) = (self, Vec::new());
+    /// What was said and then changed. Arms and rules that were deleted since are dropped.
+    pub fn then(self, later: &Changes) -> Said {
+        let mut said = self;
         said.change = said.change.then(later.everybody.clone());
         for (name, change) in &later.arms {
             let old = said.arms.remove(name).unwrap_or_default();
@@ -257,24 +319,24 @@ impl Said {
             said.rules.retain(|old| old.whom != rule.whom);
             said.rules.push(rule.clone());
         }
-        for name in &later.deleted_arms {
-            if said.arms.remove(name).is_none() {
-                elsewhere.push(format!("arm {name}"));
-            }
-        }
-        for whom in &later.deleted_rules {
-            let before = said.rules.len();
-            said.rules.retain(|old| old.whom != *whom);
-            if said.rules.len() == before {
-                elsewhere.push(format!("rule {whom}"));
-            }
-        }
-        (said, elsewhere)
+        said.arms
+            .retain(|name, _| !later.deleted_arms.contains(name));
+        said.rules
+            .retain(|rule| !later.deleted_rules.contains(&rule.whom));
+        said
     }
 
-    /// As the text of a file; options are left out.
+    /// As the text of a file.
     pub fn text(&self) -> Result<String> {
         let mut table = self.change.table()?;
+        for (key, words) in &self.options {
+            let value = match words.as_deref() {
+                None => Value::Boolean(false),
+                Some([]) => Value::Boolean(true),
+                Some(words) => Value::String(words.join(" ")),
+            };
+            table.insert(key.clone(), value);
+        }
         let mut arms = Table::new();
         for (name, change) in &self.arms {
             arms.insert(name.clone(), Value::Table(change.table()?));
@@ -305,10 +367,10 @@ impl Said {
 mod tests {
     use super::*;
 
-    const OPTIONS: [&str; 2] = ["freeze", "stats-path"];
-
-    fn parsed(text: &str) -> Result<Said> {
-        Said::parse("F", text, &OPTIONS)
+    fn parsed(text: impl AsRef<[u8]>) -> Result<Said> {
+        let key = |name, flag| Key { name, flag };
+        let options = [key("freeze", true), key("stats-path", false)];
+        Said::parse("F", text.as_ref(), &options)
     }
 
     #[test]
@@ -326,6 +388,10 @@ mod tests {
         assert_eq!(said.arms["games"].set["min-slice-us"], "300");
         assert_eq!(said.rules[0].whom, Whom::Comm("Game*".into()));
         assert_eq!(parsed("freeze = false").unwrap().options["freeze"], None);
+        for number in ["0x400", "0o2000", "0b100_0000_0000", "1_024"] {
+            let said = parsed(format!("slice-us = {number}")).unwrap();
+            assert_eq!(said.change.set["slice-us"], "1024");
+        }
     }
 
     #[test]
@@ -348,14 +414,62 @@ mod tests {
                 "slice-us = '2ms'",
                 "F, line 1: slice-us 2ms: 100 to 100000 us are possible: give",
             ),
-            ("slice-us = true", "F, line 1: slice-us: expected a value"),
+            (
+                "slice-us = true",
+                "F, line 1: slice-us: expected a text or a number",
+            ),
+            (
+                "slice-us = 0x5",
+                "F, line 1: slice-us 5: 100 to 100000 us are possible",
+            ),
+            (
+                "freeze = 'yes'",
+                "F, line 1: freeze: expected true or false",
+            ),
+            ("freeze = []", "F, line 1: freeze: expected true or false"),
+            (
+                "stats-path = true",
+                "F, line 1: stats-path: expected a text",
+            ),
+            (
+                "stats-path = false",
+                "F, line 1: stats-path: expected a text",
+            ),
+            (
+                "stats-path = \"a\\u0000\"",
+                "F, line 1: stats-path: expected a text",
+            ),
+            (
+                "[arms.default]",
+                "F, line 1: arm default is for all other tasks: write its keys",
+            ),
+            (
+                "\n[arms.Big]",
+                "F, line 2: arm 'Big': a name has 1 to 15 of a-z",
+            ),
+            (
+                "[arms.x]\nrescue-us = 9000",
+                "F, line 2: arm x: rescue-us applies to the whole",
+            ),
+            (
+                "[[rules]]\ncgroup = 'build'\narm = 'x'",
+                "F, line 1: cgroup build: expected a path from / on",
+            ),
+            (
+                "[[rules]]\ncgroup = '/a/../b'\narm = 'x'",
+                "F, line 1: cgroup /a/../b: expected a path",
+            ),
+            (
+                "[[rules]]\ncomm = '0123456789abcdef'\narm = 'x'",
+                "F, line 1: name '0123456789abcdef': a pattern has 1 to 15 bytes",
+            ),
             (
                 "enable = ['claims']",
                 "F, line 1: unknown feature 'claims': did you mean 'claim'?",
             ),
             (
                 "enable = [1]",
-                "F, line 1: expected texts, such as [\"claim\"]",
+                "F, line 1: enable: expected a list of texts, such as [\"claim\"]",
             ),
             (
                 "preset = 'roost",
@@ -389,13 +503,26 @@ mod tests {
             ("[[rules]]\ncomm = 1", "F, line 2: comm: expected a text"),
             (
                 "slice-us = 1979-05-27",
-                "F, line 1: expected a text, a number",
+                "F, line 1: slice-us: expected a text or a number",
             ),
         ] {
             let told = parsed(text).unwrap_err().to_string();
             assert!(told.starts_with(expected), "{text}: {told}");
             assert!(!told.contains('\n'), "{told}");
         }
+        let told = parsed(b"freeze = true\n# \xff").unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "F, line 2: expected UTF-8: save the file in that encoding"
+        );
+    }
+
+    #[test]
+    fn a_sub_switch_goes_with_its_feature() {
+        let change = |text: &str| serde_json::from_str::<Change>(text).unwrap();
+        let old = change(r#"{"enable":["avg_idle","avg_idle_every"]}"#);
+        let now = old.then(change(r#"{"disable":["avg_idle"]}"#));
+        assert_eq!(now, change(r#"{"disable":["avg_idle"]}"#));
     }
 
     #[test]
@@ -415,8 +542,7 @@ mod tests {
         };
         let old = "enable = ['claim', 'util_fits']\nrescue-us = 9000\n[arms.a]\npreset = 'patra'\n\
                    [[rules]]\ncomm = 'Game*'\narm = 'a'\n";
-        let (said, elsewhere) = parsed(old).unwrap().then(&later);
-        assert_eq!(elsewhere, ["arm c", "rule --comm old"]);
+        let said = parsed(old).unwrap().then(&later);
         let text = said.text().unwrap();
         let again = parsed(&text).unwrap();
         assert_eq!(again.change.enable, ["util_fits"], "{text}");

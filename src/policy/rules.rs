@@ -115,13 +115,7 @@ impl Found {
 
     /// A cgroup that may not exist yet. Its nearest folder above that does is looked up.
     pub fn planned(path: &Path) -> Result<Found> {
-        let plain = |part: Component| matches!(part, Component::RootDir | Component::Normal(_));
-        if !path.components().all(plain) {
-            bail!(
-                "cgroup {}: expected a path from / on, without '..'",
-                path.display()
-            );
-        }
+        check_cgroup(path)?;
         let there = path.ancestors().find(|above| above.is_dir());
         let there = there.unwrap_or(Path::new("/"));
         let above = Found::look_up(there).with_context(|| format!("cgroup {}", path.display()))?;
@@ -196,12 +190,7 @@ impl Rules {
     }
 
     pub fn add_comm(&mut self, glob: &str, slot: usize) -> Result<()> {
-        let max = COMM_LEN as usize - 1;
-        if glob.is_empty() || glob.len() > max || glob.contains('\0') {
-            bail!(
-                "name '{glob}': a pattern has 1 to {max} bytes, as the kernel's names of tasks have"
-            );
-        }
+        check_comm(glob)?;
         self.add(Whom::Comm(glob.to_string()), slot, Means::Comm)
     }
 
@@ -326,6 +315,39 @@ impl Rules {
             if taken.iter().all(|id| id % MAX_TICKETS != place) {
                 return self.last_ticket;
             }
+        }
+    }
+}
+
+/// Fails if no cgroup has this path, whatever there is on this machine.
+fn check_cgroup(path: &Path) -> Result<()> {
+    let plain = |part: Component| matches!(part, Component::RootDir | Component::Normal(_));
+    let whole = path.is_absolute() && path.components().all(plain);
+    if !whole || path.as_os_str().as_encoded_bytes().contains(&0) {
+        bail!(
+            "cgroup {}: expected a path from / on, without '..', such as \
+             /sys/fs/cgroup/system.slice/build.service",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+fn check_comm(glob: &str) -> Result<()> {
+    let max = COMM_LEN as usize - 1;
+    if glob.is_empty() || glob.len() > max || glob.contains('\0') {
+        bail!("name '{glob}': a pattern has 1 to {max} bytes, as the kernel's names of tasks have");
+    }
+    Ok(())
+}
+
+impl Whom {
+    /// Fails if no rule can be about this, whatever there is on this machine.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self {
+            Whom::Cgroup(path) => check_cgroup(path),
+            Whom::Comm(glob) => check_comm(glob),
+            Whom::Pid(_) => Ok(()),
         }
     }
 }

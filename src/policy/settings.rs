@@ -119,6 +119,39 @@ impl Change {
     }
 }
 
+impl Change {
+    /// The keys of a file that say the same.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let said = [
+            ("profile", self.profile.is_some()),
+            ("preset", self.preset.is_some()),
+            ("enable", !self.enable.is_empty()),
+            ("disable", !self.disable.is_empty()),
+        ];
+        let said = said.into_iter().filter(|(_, said)| *said);
+        let choices = said.map(|(key, _)| key.to_string());
+        choices.chain(self.set.keys().cloned()).collect()
+    }
+
+    /// What these keys say of it.
+    pub(crate) fn only(&self, keys: &[&str]) -> Change {
+        let has = |key: &str| keys.contains(&key);
+        let list = |key: &str, names: &Vec<String>| match has(key) {
+            true => names.clone(),
+            false => Vec::new(),
+        };
+        let mut set = self.set.clone();
+        set.retain(|key, _| has(key));
+        Change {
+            profile: self.profile.clone().filter(|_| has("profile")),
+            preset: self.preset.clone().filter(|_| has("preset")),
+            enable: list("enable", &self.enable),
+            disable: list("disable", &self.disable),
+            set,
+        }
+    }
+}
+
 impl Settings {
     /// A preset without a change. Fails if no preset has this name.
     pub fn of_preset(name: &str) -> Result<Settings> {
@@ -189,12 +222,16 @@ impl Settings {
     }
 
     /// The change that makes `base` equal to these settings. A sub-switch without its feature is
-    /// left out: it has no effect, and a change with it would be refused.
-    pub fn since(&self, base: &Settings) -> Change {
-        let unset = |name: &&'static str| !self.tunables.contains_key(name);
-        let anew = (self.profile, &self.preset) != (base.profile, &base.preset)
-            && !(self.profile.is_some() && self.profile == base.profile)
-            || base.tunables.keys().any(unset);
+    /// left out: it has no effect, and a change with it would be refused. Only a profile takes back
+    /// a value of `base`; without one, the change has the effective value on a machine of `nr_cpus`
+    /// CPUs.
+    pub fn since(&self, base: &Settings, nr_cpus: u32) -> Change {
+        let unset =
+            |name: &str| base.tunables.contains_key(name) && !self.tunables.contains_key(name);
+        let anew = match self.profile {
+            None => (None, &self.preset) != (base.profile, &base.preset),
+            own => own != base.profile || base.tunables.keys().any(|name| unset(name)),
+        };
         let chosen = |name: &str| (anew && !name.is_empty()).then(|| name.to_string());
         let profile = self.profile.and_then(|own| chosen(own.name));
         let preset = if profile.is_none() {
@@ -216,9 +253,15 @@ impl Settings {
         let mut enable = names(self.features, before.features);
         enable.retain(|name| !dead.contains(&name.as_str()));
         let rows = features::TUNABLES.iter();
+        let by_profile = profile.is_some();
         let set = rows.filter_map(|row| {
-            let value = *self.tunables.get(row.name)?;
-            let same = !anew && base.tunables.get(row.name) == Some(&value);
+            let value = match self.tunables.get(row.name) {
+                Some(value) => *value,
+                None if !by_profile && unset(row.name) => self.value(row, nr_cpus),
+                None => return None,
+            };
+            let old = base.tunables.get(row.name);
+            let same = !by_profile && old == Some(&value);
             (!same).then(|| (row.name.to_string(), row.shown(value)))
         });
         Change {
@@ -291,6 +334,13 @@ impl Settings {
     fn asked(&self, row: &Tunable) -> Option<u32> {
         let set = self.tunables.get(row.name);
         set.or(self.profile_tunables.get(row.name)).copied()
+    }
+
+    /// Without what applies to the whole machine: as an arm beside arm default has them.
+    pub(crate) fn of_one_arm(mut self) -> Settings {
+        let wide = |name: &str| features::known_tunable(name).is_some_and(|t| t.machine_wide);
+        self.tunables.retain(|name, _| !wide(name));
+        self
     }
 
     /// Sets a tunable, in its own unit.
@@ -503,7 +553,7 @@ mod tests {
             (auto.profile(), save.profile()),
             ("auto".into(), "auto: powersave".into())
         );
-        assert!(save.features.has(bits::util_fits) && !save.features.has(bits::claim));
+        assert!(save.features.has(bits::pack) && !save.features.has(bits::claim));
         assert_eq!(save.value(&SLICE, 8), 4000);
         assert_eq!(save.value(&MIN_SLICE, 8), 3000);
         let short = save
@@ -538,10 +588,10 @@ mod tests {
             some => from.changed(&some).unwrap(),
         };
         for base in bases.map(|text| made(&Settings::default(), text)) {
-            assert_eq!(base.since(&base), Change::default());
+            assert_eq!(base.since(&base, 8), Change::default());
             for text in later {
                 let now = made(&base, text).under(Power::Save);
-                let difference = now.since(&base);
+                let difference = now.since(&base, 8);
                 let again = base.under(Power::Save).changed(&difference).unwrap();
                 let shown = |s: &Settings| {
                     let values = features::TUNABLES.iter().map(|t| s.value(t, 8));

@@ -17,3 +17,15 @@ impl std::error::Error for Refused {}
 pub fn refuse(errno: i32, text: impl Into<String>) -> anyhow::Error {
     Refused(errno, text.into()).into()
 }
+
+/// Configuration files with which nothing can be started.
+#[derive(Debug)]
+pub struct BadConfig(pub anyhow::Error);
+
+impl std::fmt::Display for BadConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for BadConfig {}

@@ -60,8 +60,9 @@ pub enum Op {
     },
     /// Reads the configuration files again.
     Reload {},
-    /// What was changed since the configuration was read.
-    Changes {},
+    /// The file with which the next start has what is in force now: what was changed since the
+    /// configuration was read. It is checked together with the other files, and not written.
+    Save {},
     /// Puts the process that asks, and the processes that it starts, on an arm.
     Exec {
         /// The arm's name.

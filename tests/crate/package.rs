@@ -126,3 +126,17 @@ fn the_oldest_supported_rust_is_the_one_that_tests_run_with() {
     let other = value("benches/experiments/Cargo.toml", "rust-version");
     assert_eq!(other, oldest, "benches/experiments");
 }
+
+/// The command line would outrank every file of the user.
+#[test]
+fn a_package_gives_its_settings_in_a_file() {
+    for file in [
+        "scripts/deb",
+        "contrib/arch/PKGBUILD",
+        "contrib/rpm/scx_roost.spec",
+    ] {
+        let text = std::fs::read_to_string(top().join(file)).unwrap();
+        assert!(!text.contains("--stats-group"), "{file}");
+        assert!(text.contains("config.d/10-package.toml"), "{file}");
+    }
+}

@@ -16,8 +16,10 @@ hup() { kill -HUP $ROOST_PID; }
 
 # Without a terminal, as a service; with one, SIGHUP would mean that it is gone.
 start_detached() {
-	setsid scx_roost "$@" >$LOG 2>&1 &
+	setsid scx_roost --run-id 7 "$@" >$LOG 2>&1 &
 	ROOST_PID=$!
+	# During the start it waits.
+	wait_for 20 log_has "run_id: 7" && hup
 	wait_for $LOAD_LIMIT_S enabled_or_gone
 	check "scheduler enabled" roost_enabled
 	roost_enabled || finish
@@ -58,6 +60,14 @@ hup
 check "SIGHUP: the new slice" wait_for 5 shows "slice-us 3000"
 check "and what ctl has changed" shows "on        prev_idle avg_idle"
 check "which is logged" log_has "the configuration was read again: 1 arm beside arm default, 1 rule"
+for slice in 3100 3200; do
+	echo "slice-us = $slice" >$ETC/config.d/10-slice.toml
+	hup
+done
+check "two SIGHUPs at once: the last file" wait_for 5 shows "slice-us 3200"
+echo 'slice-us = 3000' >$ETC/config.d/10-slice.toml
+hup
+check "and back" wait_for 5 shows "slice-us 3000"
 echo 'slice-us = 3' >$ETC/config.d/10-slice.toml
 hup
 check "a bad file is one line" wait_for 5 log_has "10-slice.toml, line 1: slice-us 3: 100 to 100000 us are possible"
@@ -72,6 +82,10 @@ check "scheduler still enabled" roost_enabled
 
 check "ctl save" scx_roost ctl save
 check "writes what ctl has changed" grep -q '^disable = \["sis_util"\]' $ETC/config.d/90-ctl.toml
+scx_roost ctl set --set claim-ttl-us=700 >/dev/null
+check "ctl save again" scx_roost ctl save
+# Arm games keeps what it had: it begins as the file has it, not as ctl has changed the default.
+check "adds to the older file" [ "$(grep -c '^disable = \["sis_util"\]\|^claim-ttl-us = 700' $ETC/config.d/90-ctl.toml)" = 2 ]
 rm $ETC/config.d/10-slice.toml
 check "scheduler ends" scx_roost stop
 start_detached

@@ -3,7 +3,7 @@
 # systemd and a real dpkg.
 # topology: 4
 # accel: icount
-# timeout: 400
+# timeout: 600
 # own-boot: yes
 # needs: package
 . /tests/lib.sh
@@ -39,6 +39,7 @@ check "it is installed" $DPKG --install /tests/1.deb
 [ -x /usr/bin/scx_roost ] || finish
 check "dpkg says so" [ "$(packaged)" = "0.1.0-1 installed" ]
 check "nothing is started" state_is disabled
+check "its settings are a conffile" grep -q stats-group /etc/scx_roost/config.d/10-package.toml
 check "nothing is enabled" [ "$(systemctl is-enabled scx_roost scx_roost-export 2>&1 | sort -u)" = disabled ]
 check "the group is there" grep -q '^scx_roost:' /etc/group
 check "the configuration is good" scx_roost config check
@@ -52,6 +53,11 @@ check "the exporter starts" systemctl start scx_roost-export
 wait_for 20 exported up
 check "it may read the statistics" exported up
 old=$(main_pid scx_roost)
+echo 'slice-us = 4000' >/etc/scx_roost/config.d/20-other.toml
+check "it reads its files again" systemctl reload scx_roost
+check "and has them" wait_for 10 sh -c 'scx_roost ctl show | grep -q "slice-us 4000"'
+check "the same process" [ "$(main_pid scx_roost)" = "$old" ]
+rm /etc/scx_roost/config.d/20-other.toml
 
 sed -i 's/^#slice-us = .*/slice-us = 3210/' /etc/scx_roost/config.toml
 check "it is upgraded" $DPKG --install /tests/2.deb </dev/null
@@ -60,16 +66,27 @@ check "the upgraded scheduler runs" runs
 check "with the settings of its file" sh -c 'scx_roost ctl show | grep -q "slice-us 3210"'
 check "as another process" [ "$(main_pid scx_roost)" != "$old" ]
 
+# A configuration that cannot be: no other start is tried.
+echo 'slice-us = 1' >/etc/scx_roost/config.d/20-other.toml
+systemctl restart scx_roost
+wait_for 10 is_failed
+sleep 7
+check "a bad configuration is tried once" is_failed
+check "its status says so" [ "$(systemctl show -p ExecMainStatus --value scx_roost)" = 78 ]
+check "it failed once" [ "$(systemctl show -p NRestarts --value scx_roost)" = 0 ]
+check "an upgrade does not mind" $DPKG --install /tests/2.deb
+echo '# of another package' >/etc/scx_roost/config.d/20-other.toml
+
 # It is killed until systemd gives up. The starts before do not count.
 systemctl reset-failed scx_roost
 systemctl restart scx_roost
-for n in 1 2 3 4; do
+for n in 1 2 3 4 5 6 7 8; do
 	runs || break
 	kill -KILL "$(main_pid scx_roost)"
-	[ $n = 4 ] || { sleep 6 && echo "# started again: $n"; }
+	[ $n = 8 ] || { sleep 6 && echo "# started again: $n"; }
 done
 wait_for 10 is_failed
-check "it was started again three times" [ $n = 4 ]
+check "it was started again seven times" [ $n = 8 ]
 check "then it has failed" is_failed
 wait_for 5 [ -s $NOTE ]
 sed 's/^/# note: /' $NOTE
@@ -93,12 +110,18 @@ systemctl reset-failed scx_roost
 systemctl start scx_roost
 check "it runs before it is removed" runs
 check "it is enabled before it is removed" systemctl --quiet enable scx_roost
+scx_roost ctl set --set slice-us=3000 >/dev/null
+check "ctl save" scx_roost ctl save
 check "it is removed" $DPKG --remove scx-roost
 check "the kernel's own scheduler runs" state_is disabled
 check "nothing runs it" sh -c '! pidof scx_roost'
 check "nor is it enabled" sh -c '! find /etc/systemd | grep roost'
 check "settings stay" grep -q 3210 /etc/scx_roost/config.toml
+check "settings stay" [ -f /etc/scx_roost/config.d/90-ctl.toml ]
+check "no note and no control socket is left" [ ! -e $NOTE -a ! -e /run/scx/root/ctl ]
 check "it is purged" $DPKG --purge scx-roost
+check "what others put there stays" [ "$(find /etc/scx_roost -type f)" = /etc/scx_roost/config.d/20-other.toml ]
+rm -r /etc/scx_roost
 check "dpkg knows it no longer" [ -z "$(packaged)" ]
 rm -r /run/systemd/system/scx_roost*.d
 left=$(find / -xdev -name '*scx*roost*' | sort | diff /tmp/files - | tr '\n' ' ')

@@ -88,7 +88,11 @@ impl Service {
 
     pub fn start(&self, call: Call) -> Result<()> {
         let started = match self {
-            Service::Systemd { unit } => call(&["systemctl", "start", unit]),
+            Service::Systemd { unit } => {
+                // Our stops and starts are no failures, and do not count as such.
+                let _ = call(&["systemctl", "reset-failed", unit]);
+                call(&["systemctl", "start", unit])
+            }
             Service::Loader {
                 scheduler,
                 mode,

@@ -9,10 +9,10 @@ mod plans;
 mod sampling;
 
 pub use live::{Audit, Limit, Live, Ticket};
-pub use plans::Origin;
 use plans::Read;
 #[cfg(feature = "rustland")]
 pub use plans::Reader;
+pub use plans::{Origin, Reading};
 use sampling::Sampled;
 
 use crate::bpf::intf::policy_image;
@@ -45,6 +45,9 @@ struct State {
     /// What arms and rules began with, or were changed to by reading the files again.
     plan: Plan,
     origin: Origin,
+    /// How often reading the files was begun, and the last of these whose plan was taken over.
+    readings: u64,
+    taken: u64,
     arms: Arms,
     rules: Rules,
     generation: u32,
@@ -133,6 +136,8 @@ impl Control {
                 ..Plan::default()
             },
             origin: Origin::default(),
+            readings: 0,
+            taken: 0,
             arms: Arms::new(everybody),
             rules,
             generation: 0,
@@ -349,9 +354,10 @@ impl State {
     fn apply(&mut self, asked: Asked, peer: BorrowedFd) -> Result<Answer> {
         let reads = matches!(
             asked.op,
-            Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {} | Op::Changes {}
+            Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {} | Op::Save {}
         );
-        if self.frozen && !reads {
+        let may = reads || matches!(asked.op, Op::Reload {});
+        if self.frozen && !may {
             return Err(frozen());
         }
         match asked.op {
@@ -359,7 +365,7 @@ impl State {
             Op::Audit {} => return Ok(Answer::Data(json!(self.loaded()?.audit()?))),
             Op::Limits {} => return Ok(Answer::Data(json!(self.loaded()?.limits()))),
             Op::Rules {} => return Ok(Answer::Data(self.show_rules())),
-            Op::Changes {} => return self.changes().map(Answer::Data),
+            Op::Save {} => return asked.saved.context("it is made before").map(Answer::Data),
             Op::Reload {} => {
                 let read = asked.read.context("the files are read before")?;
                 self.read_again(&read)?;
@@ -505,6 +511,7 @@ struct Asked {
     op: Op,
     cgroup: Option<Found>,
     read: Option<Read>,
+    saved: Option<Value>,
 }
 
 impl Peer {
@@ -530,6 +537,15 @@ impl Peer {
             Op::Reload {} => Some(self.control.read_plan()?),
             _ => None,
         };
-        Ok(Asked { op, cgroup, read })
+        let saved = match &op {
+            Op::Save {} => Some(self.control.saved()?),
+            _ => None,
+        };
+        Ok(Asked {
+            op,
+            cgroup,
+            read,
+            saved,
+        })
     }
 }

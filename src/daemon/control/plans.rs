@@ -2,13 +2,14 @@
 //! The plan of arms and rules: at the start, when the files are read again, and what `ctl` has
 //! changed of it, for `ctl save`. And the power setting, which arms with the profile `auto` follow.
 
-use super::{Control, State};
+use super::{Control, Pending, State};
 use crate::machine::Power;
-use crate::policy::plan::Plan;
+use crate::policy::file::Said;
+use crate::policy::plan::{Changes, Plan};
 use crate::policy::rules::{Found, Whom};
 use crate::util::refusal::refuse;
 use crate::util::text::count;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, ensure};
 use log::{info, warn};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,8 +17,23 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Reads the plan again. Also returns the options that differ and that only a start takes over.
-pub type Reader = dyn Fn() -> Result<(Plan, Vec<String>)> + Send + Sync;
+/// What the files and the command line say now.
+pub struct Reading {
+    pub plan: Plan,
+    /// The options that differ and that only a start takes over.
+    pub restart: Vec<String>,
+    /// What the file of `ctl save` says.
+    pub saved: Said,
+}
+
+/// Reads the files again. With a text: as if the file of `ctl save` had it.
+pub type Reader = dyn Fn(Option<&str>) -> Result<Reading> + Send + Sync;
+
+const SAVED_HEAD: &str =
+    "# Written by scx_roost ctl save. Remove this file to return to the others.\n";
+
+/// Attempts to find a file with which the next start has all that is in force.
+const SAVES_MAX: usize = 4;
 
 /// Where the plan comes from.
 #[derive(Clone, Default)]
@@ -39,11 +55,13 @@ pub(super) struct Read {
     plan: Plan,
     found: BTreeMap<PathBuf, Found>,
     restart: Vec<String>,
+    /// A later reading has seen what this one has seen.
+    number: u64,
 }
 
 impl Read {
     /// Asks the file system, so nothing may be locked.
-    pub(super) fn of(plan: Plan, restart: Vec<String>) -> Result<Read> {
+    fn of(plan: Plan, restart: Vec<String>, number: u64) -> Result<Read> {
         let mut found = BTreeMap::new();
         for rule in &plan.rules {
             if let Whom::Cgroup(path) = &rule.whom {
@@ -54,6 +72,7 @@ impl Read {
             plan,
             found,
             restart,
+            number,
         })
     }
 }
@@ -61,7 +80,7 @@ impl Read {
 impl Control {
     /// Begins with this plan. Fails if it is not possible.
     pub fn begin(&self, plan: Plan, origin: Origin) -> Result<()> {
-        let read = Read::of(plan, Vec::new())?;
+        let read = Read::of(plan, Vec::new(), 0)?;
         let mut state = self.lock();
         state.origin = origin;
         state.take_over(&read)
@@ -69,29 +88,77 @@ impl Control {
 
     /// Reads the plan again and takes it over, or changes nothing. Logs either.
     pub fn read_again(&self) {
-        if let Err(e) = self.read_plan().and_then(|read| self.take_over(&read)) {
-            warn!("the configuration was not read again, and nothing has changed: {e:#}");
+        match self.read_plan().and_then(|read| self.take_over(&read)) {
+            Ok(()) => (),
+            Err(e) if e.is::<Pending>() => warn!("the configuration was read again: {e:#}"),
+            Err(e) => {
+                warn!("the configuration was not read again, and nothing has changed: {e:#}");
+            }
         }
     }
 
     /// Reads files, so nothing may be locked.
     pub(super) fn read_plan(&self) -> Result<Read> {
-        let origin = self.lock().origin.clone();
-        let read = origin.read.ok_or_else(|| {
-            refuse(
-                libc::EOPNOTSUPP,
-                "the scheduler was started without a configuration",
-            )
-        })?;
-        let (plan, restart) = read()?;
-        Read::of(plan, restart)
+        let mut state = self.lock();
+        state.readings += 1;
+        let number = state.readings;
+        let read = state.reader()?;
+        drop(state);
+        let reading = read(None)?;
+        Read::of(reading.plan, reading.restart, number)
+    }
+
+    /// The file of `ctl save`, its text, and what it cannot say. Reads files, so nothing may be
+    /// locked.
+    pub(super) fn saved(&self) -> Result<Value> {
+        let state = self.lock();
+        let Some(file) = state.origin.saved.clone() else {
+            let text =
+                "the scheduler reads no drop-ins: start it without --config, or give it a folder";
+            return Err(refuse(libc::EOPNOTSUPP, text));
+        };
+        let (read, plan) = (state.reader()?, state.plan.clone());
+        drop(state);
+        let now = read(None)?;
+        ensure!(
+            now.plan == plan,
+            "the files have changed since they were read: 'scx_roost ctl reload' first"
+        );
+        let mut left = self.changes(&plan);
+        ensure!(
+            left != Changes::default(),
+            "nothing to save: ctl has changed nothing since the configuration was read"
+        );
+        let (mut said, mut text) = (now.saved, None);
+        // The first attempt has what has changed, those afterwards what it has changed by the way,
+        // as an arm that begins as arm default. At the end a later file or the command line has it.
+        for _ in 0..SAVES_MAX {
+            said = said.then(&left);
+            let next = Some(SAVED_HEAD.to_string() + &said.text()?);
+            if left == Changes::default() || next == text {
+                break;
+            }
+            let then = read(next.as_deref());
+            let then = then.context("not saved, because the next start would fail")?;
+            left = self.changes(&then.plan);
+            text = next;
+        }
+        let (deleted, overruled) = (left.deleted(), left.keys());
+        Ok(json!({"file": file, "text": text, "deleted": deleted, "overruled": overruled}))
+    }
+
+    fn changes(&self, plan: &Plan) -> Changes {
+        let state = self.lock();
+        plan.changes(&state.arms, &state.rules, state.nr_cpus)
     }
 
     fn take_over(&self, read: &Read) -> Result<()> {
         let mut state = self.lock();
         state.read_again(read)?;
         state.bell.ring();
-        state.flush()
+        state
+            .flush()
+            .map_err(|e| anyhow!(Pending(format!("{e:#}"))))
     }
 
     /// Whether an arm follows the power setting. With --freeze it stays as without one.
@@ -125,9 +192,19 @@ impl Control {
 }
 
 impl State {
+    fn reader(&self) -> Result<Arc<Reader>> {
+        let without = "the scheduler was started without a configuration";
+        let read = self.origin.read.clone();
+        read.ok_or_else(|| refuse(libc::EOPNOTSUPP, without))
+    }
+
     /// As `take_over`, and logs it.
     pub(super) fn read_again(&mut self, read: &Read) -> Result<()> {
+        if read.number < self.taken {
+            return Ok(());
+        }
         self.take_over(read)?;
+        self.taken = read.number;
         info!(
             "the configuration was read again: {} beside arm default, {}",
             count(self.plan.arms.len(), "arm"),
@@ -153,7 +230,9 @@ impl State {
             };
         }
         let mut rules = self.rules.clone();
-        let arms = read.plan.applied(&self.plan, &self.arms, &mut rules)?;
+        let arms = read
+            .plan
+            .applied(&self.plan, &self.arms, &mut rules, self.nr_cpus)?;
         let found = |whom: &Whom| match whom {
             Whom::Cgroup(path) => read.found.get(path).cloned().map(Some).context("looked up"),
             _ => Ok(None),
@@ -163,16 +242,5 @@ impl State {
         (self.arms, self.rules, self.plan) = (arms, rules, read.plan.clone());
         (self.arms_changed, self.rules_changed) = (true, true);
         Ok(())
-    }
-
-    /// What `ctl` has changed of the plan, and the file for it.
-    pub(super) fn changes(&self) -> Result<Value> {
-        let Some(file) = &self.origin.saved else {
-            let text =
-                "the scheduler reads no drop-ins: start it without --config, or give it a folder";
-            return Err(refuse(libc::EOPNOTSUPP, text));
-        };
-        let changes = self.plan.changes(&self.arms, &self.rules);
-        Ok(json!({"file": file, "changes": changes}))
     }
 }

@@ -104,7 +104,10 @@ fn the_guardian_ends_all_and_starts_the_service() {
         child.wait().unwrap();
     }
     assert!(!lives("7664") && !lives("7665"));
-    assert_eq!(fs::read_to_string(said).unwrap(), "start scx.service\n");
+    assert_eq!(
+        fs::read_to_string(said).unwrap(),
+        "reset-failed scx.service\nstart scx.service\n"
+    );
     assert!(!own.exists());
     if let Some(cgroup) = cgroup {
         assert!(!lives("7663") && !cgroup.path().exists());

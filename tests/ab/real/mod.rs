@@ -189,7 +189,11 @@ fn a_beginning_that_fails_is_undone() {
     assert_eq!(error, "no luck");
     assert_eq!(
         said.borrow()[1..],
-        ["systemctl stop scx.service", "systemctl start scx.service"]
+        [
+            "systemctl stop scx.service",
+            "systemctl reset-failed scx.service",
+            "systemctl start scx.service"
+        ]
     );
 }
 
@@ -245,7 +249,7 @@ fn what_is_attached_comes_back_in_the_end() {
     real.switch(&variants[0]).unwrap();
     assert!(soon(|| lives("7660")));
     real.restore().unwrap();
-    assert_eq!(*said.borrow(), ["show", "stop", "start"]);
+    assert_eq!(*said.borrow(), ["show", "stop", "reset-failed", "start"]);
     assert!(!cgroups() || !lives("7660"));
 }
 

@@ -138,9 +138,13 @@ fn serve() -> Served {
 }
 
 pub fn serve_with(frozen: bool) -> Served {
+    serve_as(Settings::default(), frozen)
+}
+
+fn serve_as(everybody: Settings, frozen: bool) -> Served {
     let dir = tempfile::tempdir().unwrap();
     let (source, told) = (CounterSource::default(), Remembers::default());
-    let control = Control::new(Settings::default(), frozen, source.clone());
+    let control = Control::new(everybody, frozen, source.clone());
     let server = control.launch(&dir.path().join("ctl"), None).unwrap();
     let image = control.image(8, vec![1024; 8]);
     let attached = control.attach(Box::new(told.clone()), &image).unwrap();

@@ -4,7 +4,13 @@
 
 use super::*;
 use scx_roost::cli::{Command as Parsed, parse};
-use scx_roost::policy::features::bits;
+use scx_roost::policy::features::{FEATURES, TUNABLES, bits, feature};
+use scx_roost::policy::profiles::PROFILES;
+use scx_roost::policy::rules::Whom;
+use scx_roost::policy::settings::Change;
+use scx_roost::util::rng::Rng;
+use scx_roost::wire::protocol::Op;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A scheduler that has begun with the files of this folder, and its folder.
@@ -168,8 +174,7 @@ fn what_is_saved_is_there_after_a_restart() {
         text.starts_with("# Written by scx_roost ctl save."),
         "{text}"
     );
-    let written = text.split_once('\n').unwrap().1;
-    assert_eq!(told, format!("{}:\n{written}", file.display()));
+    assert_eq!(told, format!("{}:\n{text}", file.display()));
     let before = shown(&served);
     assert_eq!(shown(&begun_in(dir.path())), before);
     // What comes later is added to it; a reset returns to what was saved.
@@ -178,6 +183,8 @@ fn what_is_saved_is_there_after_a_restart() {
     assert_eq!(shown(&served), before);
     served.done(&["ctl", "set", "--set", "claim-ttl-us=700"]);
     served.done(&["ctl", "rules", "del", "--comm", "Game*"]);
+    served.done(&["ctl", "reload"]);
+    assert!(!served.done(&["ctl", "rules"]).contains("Game"));
     served.done(&["ctl", "rules", "del", "--comm", "cc1"]);
     served.done(&["ctl", "arms", "del", "own"]);
     let told = served.done(&["ctl", "save"]);
@@ -199,4 +206,189 @@ fn without_drop_ins_nothing_can_be_saved() {
     served.done(&["ctl", "set", "--set", "slice-us=900"]);
     let told = served.refused(&["ctl", "save"]);
     assert!(told.contains("the scheduler reads no drop-ins"), "{told}");
+}
+
+fn saved_text(dir: &TempDir) -> String {
+    std::fs::read_to_string(dir.path().join("config.d/90-ctl.toml")).unwrap_or_default()
+}
+
+/// The next start takes what is saved, whatever was saved before.
+#[test]
+fn what_is_saved_never_stops_the_next_start() {
+    let (served, dir) = begun(&[("config.toml", "preset = 'mainline'\n")]);
+    let on = ["--enable", "avg_idle", "--enable", "avg_idle_every"];
+    served.done(&[&["ctl", "set"], &on[..]].concat());
+    served.done(&["ctl", "save"]);
+    served.done(&["ctl", "set", "--disable", "avg_idle"]);
+    served.done(&["ctl", "save"]);
+    assert!(
+        !saved_text(&dir).contains("avg_idle_every"),
+        "{}",
+        saved_text(&dir)
+    );
+    served.done(&["ctl", "set", "--set", "rescue-us=9000"]);
+    served.done(&["ctl", "arms", "add", "x"]);
+    served.done(&["ctl", "save"]);
+    assert_eq!(saved_text(&dir).matches("rescue-us").count(), 1);
+    begun_in(dir.path());
+}
+
+#[test]
+fn a_file_that_a_start_would_refuse_is_not_written() {
+    let (served, dir) = begun(&[("config.toml", GAMES)]);
+    served.done(&["ctl", "arms", "add", "own"]);
+    served.done(&["ctl", "save"]);
+    let before = saved_text(&dir);
+    // The rule of this file needs the arm of the other.
+    let rule = "[[rules]]\ncomm = 'x'\narm = 'own'\n";
+    std::fs::write(dir.path().join("config.d/95.toml"), rule).unwrap();
+    served.done(&["ctl", "reload"]);
+    served.done(&["ctl", "rules", "del", "--comm", "x"]);
+    served.done(&["ctl", "arms", "del", "own"]);
+    let told = served.refused(&["ctl", "save"]);
+    let expected = "95.toml, line 1: the rule --comm x: no arm 'own'";
+    assert!(told.contains(expected), "{told}");
+    assert_eq!(saved_text(&dir), before);
+}
+
+#[test]
+fn a_later_file_that_overrules_what_is_saved_is_named() {
+    let later = ("config.d/95.toml", "slice-us = 4000\n");
+    let (served, dir) = begun(&[("config.toml", GAMES), later]);
+    served.done(&["ctl", "set", "--set", "slice-us=5000", "--disable", "claim"]);
+    let told = served.done(&["ctl", "save"]);
+    assert!(
+        told.contains("\nslice-us changes at the next start: a later file"),
+        "{told}"
+    );
+    assert!(!told.contains("disable changes"), "{told}");
+    std::fs::write(dir.path().join("config.toml"), "slice-us = 2000\n").unwrap();
+    let told = served.refused(&["ctl", "save"]);
+    assert!(told.contains("'scx_roost ctl reload' first"), "{told}");
+}
+
+#[test]
+fn of_two_readings_the_one_that_was_begun_last_stays() {
+    let (served, dir) = begun(&[("config.toml", "slice-us = 1000\n")]);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| served.control.read_again());
+        }
+        std::fs::write(dir.path().join("config.toml"), "slice-us = 2000\n").unwrap();
+        served.control.read_again();
+    });
+    let (show, _) = shown(&served);
+    assert_eq!(show["arms"][0]["tunables"]["slice-us"], 2000);
+}
+
+#[test]
+fn a_frozen_scheduler_reads_files_that_change_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("config.toml"), "slice-us = 1000\n").unwrap();
+    let words = ["scx_roost", "--config", dir.path().to_str().unwrap()];
+    let Parsed::Run { config, origin, .. } = parse(words).unwrap() else {
+        panic!("expected to run")
+    };
+    let served = serve_as(config.settings.clone(), true);
+    let plan = scx_roost::policy::plan::Plan {
+        everybody: config.settings,
+        ..Default::default()
+    };
+    served.control.begin(plan, origin).unwrap();
+    served.done(&["ctl", "reload"]);
+    std::fs::write(dir.path().join("config.toml"), "slice-us = 2000\n").unwrap();
+    let told = served.refused(&["ctl", "reload"]);
+    assert!(told.contains("runs with --freeze"), "{told}");
+}
+
+/// What has an effect: sub-switches without their feature have none.
+fn effect(served: &Served) -> BTreeMap<String, Value> {
+    let show = served.control.request(Op::Show { arm: None }).unwrap();
+    let rules = served.control.request(Op::Rules {}).unwrap();
+    let mut all = BTreeMap::new();
+    for arm in show["arms"].as_array().unwrap() {
+        let on: Vec<&str> = arm["features"].as_str().unwrap().split(' ').collect();
+        let acts = |name: &&&str| {
+            feature(name).is_none_or(|f| f.parent.is_empty() || on.contains(&f.parent))
+        };
+        let on: Vec<&str> = on.iter().filter(acts).copied().collect();
+        let mut arm = arm.clone();
+        arm["features"] = on.join(" ").into();
+        all.insert(format!("arm {}", arm["name"]), arm);
+    }
+    for rule in rules.as_array().unwrap() {
+        all.insert(format!("rule {}", rule["whom"]), rule["arm"].clone());
+    }
+    all
+}
+
+/// A request of ctl; it may be refused.
+fn any_op(rng: &mut Rng) -> Op {
+    let mut below = |end: usize| rng.below(end as u64) as usize;
+    let arm = ["default", "default", "games", "own"][below(4)].to_string();
+    let whom = Whom::Comm(["Game*", "cc1"][below(2)].to_string());
+    let mut change = Change::default();
+    match below(10) {
+        0 => return Op::ArmAdd { arm, preset: None },
+        1 => {
+            let preset = Some("mainline".to_string());
+            return Op::ArmAdd { arm, preset };
+        }
+        2 => return Op::ArmDel { arm },
+        3 => return Op::RuleAdd { whom, arm },
+        4 => return Op::RuleDel { whom },
+        5 => return Op::Reset { arm },
+        6 => change.profile = Some(PROFILES[below(PROFILES.len())].name.to_string()),
+        7 => change.preset = Some(["mainline", "patra", "roost"][below(3)].to_string()),
+        8 => {
+            let switch = [&mut change.enable, &mut change.disable];
+            let name = FEATURES[below(FEATURES.len())].name.to_string();
+            switch.into_iter().nth(below(2)).unwrap().push(name);
+        }
+        _ => {
+            let row = TUNABLES[below(TUNABLES.len())];
+            let value = [row.min.max(300), (row.min + 1).max(1200)][below(2)];
+            change
+                .set
+                .insert(row.name.to_string(), value.min(row.max).into());
+        }
+    }
+    Op::Set { arm, change }
+}
+
+#[test]
+fn whatever_ctl_has_done_the_next_start_is_the_same_after_a_save() {
+    for seed in 0..150 {
+        let rng = &mut Rng::new(seed);
+        let (mut served, dir) = begun(&[("config.toml", GAMES)]);
+        let mut done = Vec::new();
+        for _ in 0..3 {
+            for _ in 0..=rng.below(8) {
+                let op = any_op(rng);
+                if served.control.request(op.clone()).is_ok() {
+                    done.push(op);
+                }
+            }
+            let before = effect(&served);
+            let Ok(saved) = served.control.request(Op::Save {}) else {
+                continue;
+            };
+            let deleted = !saved["deleted"].as_array().unwrap().is_empty();
+            let file = dir.path().join("config.d/90-ctl.toml");
+            std::fs::write(file, saved["text"].as_str().unwrap()).unwrap();
+            served.control.request(Op::Reload {}).unwrap();
+            let text = saved["text"].as_str().unwrap();
+            assert_eq!(effect(&served), before, "seed {seed} {done:#?}\n{text}");
+            assert_eq!(
+                saved["overruled"],
+                serde_json::json!([]),
+                "seed {seed} {done:#?}\n{text}"
+            );
+            if deleted {
+                break;
+            }
+            served = begun_in(dir.path());
+            assert_eq!(effect(&served), before, "seed {seed} {done:#?}\n{text}");
+        }
+    }
 }

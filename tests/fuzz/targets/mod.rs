@@ -3,6 +3,7 @@
 //! hold.
 
 pub mod bytes;
+mod configuration;
 mod lists;
 pub mod live;
 mod loads;
@@ -27,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     target("sysfs", sysfs::sysfs),
     target("control", sockets::control),
     target("statistics", sockets::statistics),
+    target("configuration", configuration::configuration),
     target("rules", rules::rules),
     target("workloads", loads::workloads),
     target("recordings", recordings::recordings),
