@@ -34,6 +34,9 @@ pub struct Row {
     pub switches: f64,
     /// The mean number of busy CPUs.
     pub busy_cpus: f64,
+    /// The mean number of cores in an idle state that empties their L2. None: it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deep_cores: Option<f64>,
     /// Time from a wakeup to running, us.
     pub wakeup_p50_us: f64,
     pub wakeup_p99_us: f64,
@@ -149,6 +152,10 @@ pub(super) fn row(
         far_moves: sum(&|m| (m.moves[2] + m.moves[3]) as f64) / seconds,
         switches: sum(&|m| m.switches as f64) / seconds,
         busy_cpus: sum(&|m| m.busy_ns as f64 / 1e9) / seconds,
+        deep_cores: runs
+            .iter()
+            .map(|m| Some(m.slept_ns? as f64 / 1e9 / seconds))
+            .sum(),
         wakeup_p50_us: wakeup(500),
         wakeup_p99_us: wakeup(990),
         counters: counters(runs),
@@ -171,7 +178,8 @@ fn counters(runs: &[Measured]) -> BTreeMap<&'static str, f64> {
 }
 
 impl Report {
-    /// A line for each counter that is above 0 in any variant, with a column for each variant.
+    /// How many CPUs are busy and cores sleep deeply, and each counter that is above 0 in any
+    /// variant, with a column for each variant.
     pub fn counters(&self) -> String {
         let names: BTreeSet<&str> = self
             .rows
@@ -192,8 +200,12 @@ impl Report {
         let lines = names
             .into_iter()
             .map(|name| line(name, &|row| count(name, row)));
-        let head = line("counted, a run", &|row| row.variant.clone());
-        format!("\n{head}{}", lines.collect::<String>())
+        let head = line("on average", &|row| row.variant.clone());
+        let busy = line("busy_cpus", &|row| format!("{:.1}", row.busy_cpus));
+        let deep = |row: &Row| row.deep_cores.map_or("-".into(), |n| format!("{n:.1}"));
+        let deep = line("deep_cores", &deep);
+        let counted = line("counted, a run", &|_| String::new());
+        format!("\n{head}{busy}{deep}{counted}{}", lines.collect::<String>())
     }
 
     /// The divisor and the unit of means as shown. All use the unit that suits the mean of the

@@ -113,6 +113,8 @@ pub struct Cstates {
     cores: Vec<Vec<usize>>,
     /// Each core has been in a state that empties its L2, and no thread has run since.
     emptied: Vec<bool>,
+    /// What each core has slept in a state that empties its L2, ns, and until when that is counted.
+    slept: Vec<(u64, u64)>,
     tick: u64,
     keeps_ticks: bool,
 }
@@ -165,6 +167,7 @@ impl Cstates {
             states,
             cpus,
             emptied: vec![false; cores.len()],
+            slept: vec![(0, 0); cores.len()],
             cores,
             tick: params.ns("tick_period"),
             keeps_ticks: true,
@@ -296,14 +299,37 @@ impl Cstates {
             };
             let next = self.cores[core].iter().filter_map(due).min();
             let Some((at, cpu)) = next.filter(|&(at, _)| at <= now) else {
-                return;
+                return self.counts(core, now);
             };
+            self.counts(core, at);
             match self.cpus[cpu].doing {
                 Doing::Awake => {}
                 Doing::Looks(look) => self.enters(cpu, look),
                 Doing::Idles(idle) => self.ticked(cpu, at, idle),
             }
         }
+    }
+
+    /// Counts the core's sleep until now. All its threads have done the same since the last count.
+    fn counts(&mut self, core: usize, now: u64) {
+        let (slept, until) = &mut self.slept[core];
+        let since = |&cpu: &usize| match self.cpus[cpu].doing {
+            Doing::Idles(idle) if self.states[idle.state].empties => Some(idle.since),
+            _ => None,
+        };
+        let mut threads = self.cores[core].iter().map(since);
+        let since = threads.try_fold(*until, |last, since| Some(last.max(since?)));
+        if let Some(since) = since.filter(|_| !self.cores[core].is_empty()) {
+            *slept += now.saturating_sub(since);
+        }
+        *until = now;
+    }
+
+    /// The time until now that cores slept in states that empty their L2, ns of all cores together.
+    /// A core without a CPU online does not count.
+    pub fn slept(&mut self, now: u64) -> u64 {
+        (0..self.cores.len()).for_each(|core| self.passes(core, now));
+        self.slept.iter().map(|&(slept, _)| slept).sum()
     }
 
     /// The look is over, and the CPU idles. Ticks that were due meanwhile found it busy.

@@ -254,7 +254,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if warmup > 0 {
             self.clock.set(self.warm(), warmup);
         } else {
-            self.measured.warm(0, Vec::new());
+            self.measured.warm(0, Vec::new(), Some(0));
             self.see(What::Warm);
         }
     }
@@ -263,7 +263,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         let per_cpu = self.cpus.len() * ON_CPU;
         if slot == self.warm() {
             self.settle_all();
-            self.measured.warm(self.clock.now(), self.counters());
+            let now = self.clock.now();
+            let slept = self.cstates.slept(now);
+            self.measured.warm(now, self.counters(), Some(slept));
             self.see(What::Warm);
         } else if slot == self.steps() {
             self.follow();

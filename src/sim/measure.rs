@@ -62,6 +62,8 @@ pub struct Measured {
     pub busy_ns: u64,
     /// The part of `busy_ns` in which another thread of the core was busy.
     pub shared_ns: u64,
+    /// What all cores together slept in idle states that empty their L2. None: it is not known.
+    pub slept_ns: Option<u64>,
     pub switches: u64,
     /// Moves to another CPU.
     pub migrations: u64,
@@ -93,6 +95,7 @@ impl Measured {
             wakeups: Times::default(),
             busy_ns: 0,
             shared_ns: 0,
+            slept_ns: None,
             switches: 0,
             migrations: 0,
             moves: [0; 4],
@@ -101,14 +104,15 @@ impl Measured {
         }
     }
 
-    /// The warm-up is over.
-    pub fn warm(&mut self, now: u64, counters: Vec<u64>) {
+    /// The warm-up is over. The counters and the sleep are those since the start of the run.
+    pub fn warm(&mut self, now: u64, counters: Vec<u64>, slept_ns: Option<u64>) {
         self.since = Some(now);
-        self.counters = counters;
+        (self.counters, self.slept_ns) = (counters, slept_ns);
     }
 
-    pub fn end(&mut self, now: u64, counters: Vec<u64>) {
+    pub fn end(&mut self, now: u64, counters: Vec<u64>, slept_ns: Option<u64>) {
         self.until = now;
+        self.slept_ns = slept_ns.zip(self.slept_ns).map(|(end, began)| end - began);
         let began = std::mem::replace(&mut self.counters, counters);
         self.counters
             .iter_mut()

@@ -23,8 +23,9 @@ pub fn bound(load: &Load, hardware: Hardware) -> Result<Measured> {
     let ns = |work: u128, speed: u64| (work * u128::from(FULL)).div_ceil(u128::from(speed)) as u64;
     let mut measured = Measured::new(load);
     measured.busy_ns = all as u64;
-    measured.warm(0, Vec::new());
-    measured.end(ns(all, together).max(ns(longest.into(), alone)), Vec::new());
+    measured.warm(0, Vec::new(), None);
+    let ended = ns(all, together).max(ns(longest.into(), alone));
+    measured.end(ended, Vec::new(), None);
     Ok(measured)
 }
 

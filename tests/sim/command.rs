@@ -34,6 +34,24 @@ fn what_is_typed_is_run() {
     assert!(report.counters().contains("\nfork_idle "));
 }
 
+/// Four jobs on 16 cores of two threads: powersave lets one more core sleep deeply.
+#[test]
+fn powersave_lets_cores_sleep() {
+    let args = "desktop --machine ryzen-9950x3d --set jobs=4 --variant roost --variant powersave";
+    let Wanted::Compare(plan) = wanted(args).unwrap() else {
+        panic!("{args}");
+    };
+    let report = sim::run(&plan).unwrap();
+    let deep: Vec<f64> = report
+        .rows
+        .iter()
+        .filter_map(|row| row.deep_cores)
+        .collect();
+    assert!(deep[0] > 11.0 && deep[1] > deep[0] + 0.8, "{deep:?}");
+    assert!(deep[1] + report.rows[1].busy_cpus / 2.0 < 16.0, "{deep:?}");
+    assert!(report.counters().contains("\ndeep_cores "));
+}
+
 #[test]
 fn what_is_wrong_is_one_sentence() {
     for (args, told) in [

@@ -204,3 +204,27 @@ fn who_is_about_to_wake_up_is_not_woken_again() {
     assert_eq!(cstates.wakes(0, MS + 33_000), (100_000, false));
     assert_eq!(cstates.wakes(0, 2 * MS), (0, false));
 }
+
+/// CPU 0 wakes up after 1 ms, works for 1 ms, and idles for 40 us before its timer. The other 79
+/// cores sleep. CPU 80, the other thread of its core, does so too, and does not count for it.
+#[test]
+fn a_core_sleeps_while_all_its_threads_do() {
+    let mut cstates = broadwell();
+    let others = 79 * MS;
+    assert_eq!(cstates.slept(MS), others + MS);
+    cstates.wakes(0, MS);
+    cstates.runs(0);
+    assert_eq!(cstates.slept(2 * MS), 2 * others + MS);
+    cstates.begins(0, 2 * MS, 5 * MS, Some(2 * MS + 50_000));
+    assert_eq!(cstates.slept(3 * MS), 3 * others + MS);
+    // A timer that is far enough.
+    cstates.wakes(0, 3 * MS);
+    cstates.runs(0);
+    cstates.begins(0, 4 * MS, 8 * MS, None);
+    assert_eq!(cstates.slept(5 * MS), 5 * others + 2 * MS);
+    // Where CPU 80 is offline, its core has one thread; where both are, it does not count.
+    cstates.leaves(80, 5 * MS);
+    assert_eq!(cstates.slept(6 * MS), 6 * others + 3 * MS);
+    cstates.leaves(0, 6 * MS);
+    assert_eq!(cstates.slept(7 * MS), 7 * others + 3 * MS);
+}

@@ -21,7 +21,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.sched.set_now(end);
         }
         self.settle_all();
-        self.measured.end(self.clock.now(), self.counters());
+        let now = self.clock.now();
+        let slept = self.cstates.slept(now);
+        self.measured.end(now, self.counters(), Some(slept));
         self.see(What::Over);
     }
 

@@ -156,7 +156,7 @@ impl<W: Watch> Story<'_, W> {
 
     /// The tasks that CPUs leave first ran there from the start.
     fn begin(&mut self) {
-        self.measured.warm(0, Vec::new());
+        self.measured.warm(0, Vec::new(), None);
         self.see(What::Warm);
         let mut first: BTreeMap<u16, u32> = BTreeMap::new();
         for event in &self.text.events {
@@ -198,7 +198,7 @@ impl<W: Watch> Story<'_, W> {
                 self.flush(life);
             }
         }
-        self.measured.end(self.now, Vec::new());
+        self.measured.end(self.now, Vec::new(), None);
         self.see(What::Over);
         Told {
             lives: self.lives,
