@@ -120,8 +120,8 @@ pub struct SimArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Also show how many CPUs are busy and cores sleep deeply, and the policy's counters; they have
-    /// the same names as in the statistics of scx_roost
+    /// Also show how many CPUs are busy and cores sleep deeply, and the counters of the policy by
+    /// the names that they have in the statistics of scx_roost
     #[arg(long)]
     counters: bool,
 
