@@ -6,9 +6,9 @@
 //! goes on, and the governor picks again at each one, once the core is out of its state; before
 //! 4.17 an idle CPU has no tick. A core sleeps no deeper than any of its threads.
 //!
-//! The rules are the same in 4.17 to 6.14, but that 6.6 does not always ask for the next timer.
-//! 6.15 also leaves out the shortest periods, and takes the longest where there is no pattern. One
-//! version is taken for all, since most sources are older than that.
+//! The rules are the same in 4.20 to 6.14, but that 6.6 does not always ask for the next timer. From
+//! 6.15 on the shortest periods may be left out too. Up to 4.19 a CPU under load picked shallower
+//! states (get_loadavg()), which is not modelled.
 
 use super::params::Params;
 use super::policy::Linux;
@@ -117,6 +117,7 @@ pub struct Cstates {
     slept: Vec<(u64, u64)>,
     tick: u64,
     keeps_ticks: bool,
+    leaves_short_out: bool,
 }
 
 impl Cstates {
@@ -171,12 +172,14 @@ impl Cstates {
             cores,
             tick: params.ns("tick_period"),
             keeps_ticks: true,
+            leaves_short_out: true,
         }
     }
 
     /// The kernel is this one.
     pub fn of(&mut self, linux: Linux) {
         self.keeps_ticks = linux.keeps_idle_ticks();
+        self.leaves_short_out = linux.leaves_short_idles_out();
     }
 
     /// True if the CPU is awake, or about to be, and not about to go idle.
@@ -188,7 +191,8 @@ impl Cstates {
     pub fn listens(&mut self, cpu: usize, now: u64) -> bool {
         self.passes(self.cpus[cpu].core, now);
         match self.cpus[cpu].doing {
-            Doing::Idles(idle) => self.states[idle.state].listens,
+            // Else it handles a tick.
+            Doing::Idles(idle) => idle.since <= now && self.states[idle.state].listens,
             _ => false,
         }
     }
@@ -217,7 +221,7 @@ impl Cstates {
             // The look ends (kernel: sched_balance_newidle() stops behind the domain at hand), and
             // no state was entered.
             Doing::Looks(_) => {
-                self.cpus[cpu].awake = now;
+                (self.cpus[cpu].awake, self.cpus[cpu].until) = (now, now);
                 return (0, false);
             }
             Doing::Idles(idle) => idle,
@@ -364,7 +368,7 @@ impl Cstates {
         let ahead = timer - now;
         let tick = tick.max(now);
         let by_timer = ahead * of.factors[bucket(ahead / 1000)] / (UNIT * DECAY);
-        let by_pattern = typical(&of.last).map_or(u64::MAX, |us| us * 1000);
+        let by_pattern = typical(&of.last, self.leaves_short_out).map_or(u64::MAX, |us| us * 1000);
         let mut predicted = by_timer.min(by_pattern);
         let short = self.keeps_ticks && predicted < self.tick;
         if of.stopped && short {
@@ -414,9 +418,10 @@ fn bucket(us: u64) -> usize {
 }
 
 /// The mean of the last idle periods, us, if they are alike. Else the longest are left out, all
-/// that are equally long at once, as long as more than three quarters are left before. None: there
-/// is no pattern (kernel: get_typical_interval()).
-fn typical(last: &[u64; INTERVALS]) -> Option<u64> {
+/// that are equally long at once, as long as more than three quarters are left before; or the
+/// shortest, if `short_too` and these are farther from the mean. None: there is no pattern (kernel:
+/// get_typical_interval()).
+fn typical(last: &[u64; INTERVALS], short_too: bool) -> Option<u64> {
     const MANY: usize = INTERVALS * 3 / 4;
     let mut sorted = *last;
     sorted.sort_unstable();
@@ -433,8 +438,11 @@ fn typical(last: &[u64; INTERVALS]) -> Option<u64> {
         if of.len() <= MANY {
             return None;
         }
-        let longest = of[of.len() - 1];
-        of = &of[..of.partition_point(|&us| us < longest)];
+        let (shortest, longest) = (of[0], of[of.len() - 1]);
+        of = match short_too && mean - shortest > longest - mean {
+            true => &of[of.partition_point(|&us| us <= shortest)..],
+            false => &of[..of.partition_point(|&us| us < longest)],
+        };
     }
 }
 

@@ -189,10 +189,7 @@ impl Freqs {
             Governor::Performance => highest,
             // A step that is due is taken at once: it is the scheduler's call about the task which
             // wakes up, or about the kworker, that leads to it (kernel: cpufreq_update_util()).
-            Governor::Schedutil if self.due(of.domain, now) => {
-                self.domains[of.domain].stepped = now;
-                self.towards(of.domain)
-            }
+            Governor::Schedutil if self.due(of.domain, now) => self.towards(of.domain),
             Governor::Schedutil => domain.now,
             // An idle CPU makes no new requests.
             Governor::Pstate => domain.now.min(highest),
@@ -202,8 +199,16 @@ impl Freqs {
                 left.max(self.min).min(highest)
             }
         };
-        let at = of.domain;
-        self.domains[at].now = next;
+        self.steps(of.domain, next, now);
+    }
+
+    /// A change of schedutil's delays the next one; a request for the same frequency does not
+    /// (kernel: sugov_update_next_freq()).
+    fn steps(&mut self, domain: usize, next: u64, now: u64) {
+        let domain = &mut self.domains[domain];
+        if std::mem::replace(&mut domain.now, next) != next {
+            domain.stepped = now;
+        }
     }
 
     /// The target of the busy core and of those that share its frequency: the highest that any busy
@@ -236,11 +241,17 @@ impl Freqs {
         self.domains[at].now = highest;
     }
 
-    /// True if the core, while it is busy, or the other cores of its node are not at their target.
-    pub fn behind(&self, core: usize, busy: bool) -> bool {
+    /// ns until the next step of the core, while it is busy, or of the other cores of its node. None:
+    /// they are at their target.
+    pub fn behind(&self, core: usize, busy: bool, now: u64) -> Option<u64> {
         let node = self.cores[core].node;
         let moved = self.highest[node] != self.boost[self.busy_cores[node]];
-        moved || busy && (self.of(core) != self.wanted(core) || self.rises(core))
+        let wants = busy && self.of(core) != self.wanted(core);
+        if wants && self.governor == Governor::Schedutil {
+            let due = self.domain(core).stepped + self.step;
+            return Some(due.saturating_sub(now));
+        }
+        (moved || wants || busy && self.rises(core)).then_some(self.step)
     }
 
     /// True if the core's utilisation can grow while it is busy, and its target with it.
@@ -256,14 +267,6 @@ impl Freqs {
         self.governor != Governor::Schedutil || now >= self.domains[domain].stepped + self.step
     }
 
-    /// When the core's domain takes its next step, after one of `follow` now.
-    pub fn next(&self, core: usize, now: u64) -> u64 {
-        match self.governor {
-            Governor::Schedutil => self.domain(core).stepped + self.step,
-            _ => now + self.step,
-        }
-    }
-
     /// All busy domains take a step towards their targets, if it is due.
     pub fn follow(&mut self, now: u64) {
         for (highest, busy) in self.highest.iter_mut().zip(&self.busy_cores) {
@@ -271,8 +274,7 @@ impl Freqs {
         }
         for at in 0..self.domains.len() {
             if self.domains[at].busy_cores > 0 && self.due(at, now) {
-                self.domains[at].now = self.towards(at);
-                self.domains[at].stepped = now;
+                self.steps(at, self.towards(at), now);
             }
         }
     }
@@ -307,14 +309,31 @@ mod tests {
         freqs.ask(0, FULL);
         freqs.follow(11 * MS);
         assert_eq!(
-            (freqs.of(0), freqs.next(0, 11 * MS)),
-            (half as u64, 14 * MS)
+            (freqs.of(0), freqs.behind(0, true, 11 * MS)),
+            (half as u64, Some(3 * MS))
         );
         freqs.follow(14 * MS);
-        assert_eq!(freqs.of(0), FULL);
+        assert_eq!((freqs.of(0), freqs.behind(0, true, 14 * MS)), (FULL, None));
         freqs.turns(0, false, 15 * MS);
         freqs.ask(0, FULL / 2);
         freqs.turns(0, true, 16 * MS);
+        assert_eq!(freqs.of(0), FULL);
+    }
+
+    /// The same frequency again delays nothing: what is asked for then is due at once.
+    #[test]
+    fn a_request_for_the_same_is_no_step() {
+        const MS: u64 = 1_000_000;
+        let params = Params::of("e7-8870v4/passive");
+        let mut freqs = Freqs::new(&params, &[0; 4], &[0, 1, 2, 3]);
+        freqs.ask(0, FULL / 2);
+        freqs.turns(0, true, 10 * MS);
+        freqs.turns(0, false, 20 * MS);
+        freqs.turns(0, true, 30 * MS);
+        freqs.follow(30 * MS);
+        freqs.ask(0, FULL);
+        assert_eq!(freqs.behind(0, true, 30 * MS), Some(0));
+        freqs.follow(30 * MS);
         assert_eq!(freqs.of(0), FULL);
     }
 }

@@ -63,10 +63,25 @@ impl Linux {
         self >= Linux::V5_9
     }
 
+    /// True if the governor of idle states may leave out the shortest idle periods (since 6.15).
+    pub fn leaves_short_idles_out(self) -> bool {
+        self >= Linux::V6_18
+    }
+
     /// True if a CPU that goes idle looks for work however short its idle periods are, as long as
     /// they pay for the look (since 5.16).
     pub fn looks_after_short_idles(self) -> bool {
         self >= Linux::V6_5
+    }
+
+    /// True if idle CPUs look for work from idle cores, if there are any (since 6.6).
+    pub fn looks_from_idle_cores(self) -> bool {
+        self >= Linux::V6_18
+    }
+
+    /// True if a node keeps a fork while it has an idle CPU (before 5.11).
+    pub fn keeps_forks_on_node(self) -> bool {
+        self <= Linux::V5_9
     }
 
     /// True if a CPU that runs only SCHED_IDLE is free for any task (before 7.0: sched_idle_cpu()

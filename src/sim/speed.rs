@@ -199,8 +199,10 @@ impl Cores {
             self.freqs.account(core, now);
         }
         self.freqs.follow(now);
-        let behind = busy.iter().filter(|&&core| self.freqs.behind(core, true));
-        behind.map(|&core| self.freqs.next(core, now)).min()
+        let behind = |&core: &usize| self.freqs.behind(core, true, now);
+        // A step that is due has been taken.
+        let next = busy.iter().filter_map(behind).filter(|&ns| ns > 0).min();
+        next.map(|ns| now + ns)
     }
 
     /// Sets busy cores to the highest frequencies that any governor allows beside each other.
@@ -211,8 +213,7 @@ impl Cores {
     }
 
     /// ns until a step is due, if the CPU's core or its neighbours are not at their target.
-    pub fn behind(&self, cpu: usize) -> Option<u64> {
-        let behind = self.freqs.behind(self.core_of[cpu], self.busy(cpu));
-        behind.then_some(self.freqs.step)
+    pub fn behind(&self, cpu: usize, now: u64) -> Option<u64> {
+        self.freqs.behind(self.core_of[cpu], self.busy(cpu), now)
     }
 }

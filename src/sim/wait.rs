@@ -346,7 +346,7 @@ impl Wait {
         Came::Sleeps(Some(now + ns))
     }
 
-    /// Sleeps until `shift` ns, less than a period, after the next multiple of `period`.
+    /// Sleeps until the next multiple of `period`.
     fn sleep_until(period: &Expr, task: &Task, now: u64) -> Came {
         let period = period.value(&task.known).max(1) as u64;
         Came::Sleeps(Some((now + period) / period * period))

@@ -408,8 +408,8 @@ fn noise_comes_as_often_as_it_should() {
     assert!(kernel_time(&quiet(&model), 10).busy_ns < 1_000_000);
 }
 
-/// intel_cpufreq: each tick of a busy CPU queues its kworker, every 4 ms. It takes turns with who
-/// is busy. Ticks of idle CPUs queue none.
+/// intel_cpufreq as source 000 saw it: each tick of a busy CPU wakes a kworker, every 4 ms, which
+/// takes turns with who is busy. Ticks of idle CPUs wake none.
 #[test]
 fn the_governors_kworker_runs_where_a_busy_cpu_ticks() {
     let hog = "duration 1s\nmeasure rate turns\n\

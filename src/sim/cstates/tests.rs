@@ -3,32 +3,57 @@
 
 use super::*;
 
+/// Before 6.15, and since then.
 #[test]
 fn a_pattern_is_found_beside_two_long_periods() {
-    assert_eq!(typical(&[100; 8]), Some(100));
-    assert_eq!(
-        typical(&[100, 100, 100, 100, 100, 100, 9000, 8000]),
-        Some(100)
-    );
-    assert_eq!(typical(&[100, 100, 100, 100, 100, 7000, 9000, 8000]), None);
-    // Equal ones go at once. A few that are left are a pattern within 20 us alone.
-    assert_eq!(
-        typical(&[100, 100, 100, 100, 9000, 9000, 9000, 9000]),
-        Some(100)
-    );
-    assert_eq!(typical(&[300, 400, 400, 500, 9000, 9000, 9000, 9000]), None);
-    assert_eq!(
-        typical(&[9000, 9000, 9000, 7, 9000, 9000, 9000, 9000]),
-        Some(7)
-    );
-    assert_eq!(typical(&[1, 5, 3, 30, 20, 11, 2, 9]), Some(10));
+    let both = |last| [false, true].map(|short_too| typical(&last, short_too));
+    for (last, before, since) in [
+        ([100; 8], Some(100), Some(100)),
+        (
+            [100, 100, 100, 100, 100, 100, 9000, 8000],
+            Some(100),
+            Some(100),
+        ),
+        ([100, 100, 100, 100, 100, 7000, 9000, 8000], None, None),
+        // Equal ones go at once. A few that are left are a pattern within 20 us alone.
+        (
+            [100, 100, 100, 100, 9000, 9000, 9000, 9000],
+            Some(100),
+            Some(100),
+        ),
+        ([300, 400, 400, 500, 9000, 9000, 9000, 9000], None, None),
+        (
+            [9000, 9000, 9000, 7, 9000, 9000, 9000, 9000],
+            Some(7),
+            Some(9000),
+        ),
+        ([1, 5, 3, 30, 20, 11, 2, 9], Some(10), Some(10)),
+    ] {
+        assert_eq!(both(last), [before, since], "{last:?}");
+    }
 }
 
-/// Broadwell: C1 2 us, C1E 10 us from 20 on, C3 40 us from 100 on, C6 133 us from 400 on. CPU
+/// A wakeup ends a look of 20 us after 10. What comes next is no look: 5 us of C1.
+#[test]
+fn a_look_that_ended_is_over() {
+    let mut cstates = broadwell();
+    cstates.wakes(0, 0);
+    cstates.runs(0);
+    cstates.stays_up(0, MS + 20_000);
+    cstates.begins(0, MS, 4 * MS, None);
+    assert_eq!(cstates.wakes(0, MS + 10_000).0, 0);
+    cstates.begins(0, MS + 12_000, 4 * MS, Some(MS + 17_000));
+    assert!(cstates.listens(0, MS + 15_000));
+    assert_eq!(cstates.wakes(0, MS + 15_000).0, 2_000);
+}
+
+/// Linux 5.9 on Broadwell: C1 2 us, C1E 10 us from 20 on, C3 40 us from 100 on, C6 133 us from 400 on. CPU
 /// 80 is the other thread of CPU 0's core.
 fn broadwell() -> Cstates {
     let model = crate::sim::machines::model("e7-8870v4/active").unwrap();
-    model.hardware().unwrap().cstates
+    let mut cstates = model.hardware().unwrap().cstates;
+    cstates.of(Linux::V5_9);
+    cstates
 }
 
 const MS: u64 = 1_000_000;

@@ -86,11 +86,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
 
     /// Schedules a step of frequencies if the CPU's core or its neighbours need one.
     pub(super) fn follows(&mut self, cpu: usize) {
-        let slot = self.steps();
-        if self.clock.due(slot).is_none()
-            && let Some(ns) = self.cores.behind(cpu)
-        {
-            self.clock.set(slot, self.clock.now() + ns);
+        let (slot, now) = (self.steps(), self.clock.now());
+        let Some(at) = self.cores.behind(cpu, now).map(|ns| now + ns) else {
+            return;
+        };
+        if self.clock.due(slot).is_none_or(|due| due > at) {
+            self.clock.set(slot, at);
         }
     }
 

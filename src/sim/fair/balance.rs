@@ -7,7 +7,7 @@
 //! published figures; those have no unequal CPUs.
 
 use super::Fair;
-use super::domains::Domains;
+use super::domains::{Domains, NICE_TRIES};
 use super::levels::{LLC, Levels, MACHINE};
 use crate::bpf::intf::CAPACITY_SCALE;
 use crate::machine::Facts;
@@ -54,9 +54,6 @@ impl Pace {
 /// The numbers of CPUs for which the intervals are given.
 const CORE_CPUS: u64 = 8;
 const LLC_CPUS: u64 = 64;
-/// After more failures in a row than this, busy CPUs even out with hot tasks too (kernel:
-/// sd->cache_nice_tries of an LLC; that of nodes is 2).
-const NICE_TRIES: u32 = 1;
 /// Busy CPUs look this many times more rarely (kernel: sd->busy_factor).
 const BUSY_FACTOR: u64 = 16;
 
@@ -69,6 +66,16 @@ enum Scope {
     Node(usize),
     /// A node with the other nodes.
     Machine(usize),
+}
+
+impl Scope {
+    fn level(self) -> usize {
+        match self {
+            Scope::Llc(_) => LLC,
+            Scope::Node(_) => LLC + 1,
+            Scope::Machine(_) => MACHINE,
+        }
+    }
 }
 
 /// The looks of one group.
@@ -95,11 +102,6 @@ impl Balance {
     /// A task is hot for this long after it ran, ns.
     pub fn hot(&self) -> u64 {
         self.pace.hot
-    }
-
-    #[cfg(test)]
-    pub fn least_idle(&self) -> u64 {
-        self.pace.least_idle
     }
 
     pub fn new(facts: &Facts, params: &Params, linux: Linux) -> Balance {
@@ -285,27 +287,29 @@ impl Fair {
         }
     }
 
-    /// The one CPU of the idle one's group that looks in the domain: the first of an idle core, or
-    /// else the first (kernel: should_we_balance()).
-    fn looks_for(&self, idle: usize, level: usize) -> usize {
+    /// The one CPU of the idle one's group that looks in the domain: the first of an idle core, since
+    /// 6.6, or else the first (kernel: should_we_balance()).
+    pub(super) fn looks_for(&self, idle: usize, level: usize) -> usize {
         let group = self.own_group(idle, level).iter().copied();
         let mut cpus = group.filter(|&cpu| self.cpus.idle(cpu));
         let first = cpus.clone().next();
-        let whole = cpus.find(|&cpu| self.idle_core(cpu));
+        let cores = self.rules.linux().looks_from_idle_cores();
+        let whole = cpus.find(|&cpu| cores && self.idle_core(cpu));
         whole.or(first).unwrap_or(idle)
     }
 
-    /// No idle CPU helps the one that ticks. In each domain whose look is due, the look fails if
-    /// some task of any queue there could move to the group that looks, and all such are hot. After
-    /// enough failures it takes one. If none could move, or none waits, that is no failure, and
-    /// ends a row of them (kernel: sched_balance_rq(), out_all_pinned: it leaves a queue out whose
-    /// tasks are all pinned, and takes the next).
+    /// No idle CPU helps the one that ticks. In each domain whose look is due, a task of any queue
+    /// there moves to the group that looks. If all that could are hot, the look fails; after enough
+    /// failures it takes one of these. If none could move, or none waits, or another CPU of the
+    /// group is the one that looks, that ends a row of failures (kernel: sched_balance_rq(),
+    /// out_balanced, out_all_pinned: it leaves a queue out whose tasks are all pinned, and takes the
+    /// next).
     fn looks_at_all(&mut self, orders: &mut Vec<Order>) {
         let levels = Rc::clone(&self.balance.levels);
         for &by in &levels.all {
             for level in LLC..=MACHINE {
                 let due = self.balance.domains.due(by, level, self.now);
-                if due && self.cpus.idle(by) && self.looks_for(by, level) == by {
+                if due && self.cpus.idle(by) {
                     self.looks_once(by, level, orders);
                 }
             }
@@ -313,23 +317,25 @@ impl Fair {
     }
 
     fn looks_once(&mut self, by: usize, level: usize, orders: &mut Vec<Order>) {
-        let found = self.could_move(by, level);
-        let takes = self.balance.domains.hot_too(by, level);
-        let fails = found.is_some() && !takes;
+        let looks = self.looks_for(by, level) == by;
+        let found = |hot_too| looks.then(|| self.could_move(by, level, hot_too)).flatten();
+        let hot_too = self.balance.domains.hot_too(by, level);
+        let takes = found(false).or_else(|| found(true).filter(|_| hot_too));
+        let fails = takes.is_none() && found(true).is_some();
         self.balance.domains.looked(by, level, self.now, fails);
-        if let Some((from, task, to)) = found.filter(|_| takes) {
+        if let Some((from, task, to)) = takes {
             self.sends(from, task, to, orders);
         }
     }
 
     /// A task that waits anywhere in the domain and may use an idle CPU of the CPU's group: its
     /// queue, the task, and that CPU.
-    fn could_move(&self, by: usize, level: usize) -> Option<(usize, TaskId, usize)> {
+    fn could_move(&self, by: usize, level: usize, hot_too: bool) -> Option<(usize, TaskId, usize)> {
         let group = self.own_group(by, level);
         let to = || group.iter().copied().filter(|&to| self.cpus.idle(to));
         let around = self.balance.levels.around(by)[level].iter().copied();
         let mut from = around.filter(|&from| self.cpus.nr_running[from] > 1);
-        from.find_map(|from| to().find_map(|to| Some((from, self.movable(from, to, true)?, to))))
+        from.find_map(|from| to().find_map(|to| Some((from, self.movable(from, to, hot_too)?, to))))
     }
 
     // ---- running tasks ----
@@ -476,6 +482,7 @@ impl Fair {
     /// Which task moves, from which queue and to which, to make them more even.
     fn evens(&self, scope: Scope, failed: u32) -> Option<(usize, TaskId, usize)> {
         let (own, around) = self.scope_cpus(scope);
+        let hot_too = failed > NICE_TRIES[scope.level()];
         let load = |cpu: usize| self.queues[cpu].load(&self.entities);
         let mut from: Vec<usize> = around
             .iter()
@@ -492,7 +499,7 @@ impl Fair {
             to.sort_by_key(|&cpu| load(cpu));
             let (to, task) = to
                 .into_iter()
-                .find_map(|to| Some((to, self.movable(from, to, failed > NICE_TRIES)?)))?;
+                .find_map(|to| Some((to, self.movable(from, to, hot_too)?)))?;
             (load(from) - load(to) > self.entities[task].weight).then_some((from, task, to))
         })
     }

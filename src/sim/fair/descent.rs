@@ -128,7 +128,7 @@ impl Fair {
     /// then, while it runs few tasks (5.18: sd->imb_numa_nr, one for each LLC, or an eighth of the
     /// CPUs of a node that is one LLC).
     fn node_tolerates(&self, local: &Group, idlest: &Group) -> bool {
-        if self.rules.is_cfs() {
+        if self.rules.linux().keeps_forks_on_node() {
             return local.idle > 0;
         }
         let llcs = self.balance.levels.node_llcs.iter().map(Vec::len).max();

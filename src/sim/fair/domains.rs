@@ -10,7 +10,7 @@ use crate::sim::params::Params;
 const LEVELS: usize = MACHINE + 1;
 /// Failures in a row after which hot tasks move too (kernel: sd->cache_nice_tries of threads, an
 /// LLC, a node, nodes).
-const NICE_TRIES: [u32; LEVELS] = [0, 1, 1, 2];
+pub const NICE_TRIES: [u32; LEVELS] = [0, 1, 1, 2];
 /// ns between two looks of an idle CPU for each CPU of the domain (kernel: sd->balance_interval).
 const INTERVAL: u64 = 1_000_000;
 

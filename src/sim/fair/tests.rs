@@ -162,11 +162,77 @@ fn fair_mask(fair: &mut Fair, cpu: u32) -> usize {
     fair.kernel.mask(&[1 << cpu])
 }
 
-/// Before 5.16, whatever is switched on.
+/// Two tasks on CPU 0, and an idle CPU 1 that has idled for 100 us at a time. It pulls if that pays
+/// for the look; before 5.16 only if it pays for a migration too (500 us).
 #[test]
 fn old_kernels_do_not_look_after_short_idles() {
-    let hot = model("tr-3970x").unwrap().params.ns("migration_cost");
-    let least = |rules| fair_of(rules).balance.least_idle();
-    assert_eq!(least(Rules::Cfs(Linux::V5_9)), hot);
-    assert_eq!([Rules::CFS, Rules::EEVDF].map(least), [0, 0]);
+    for (rules, pulls) in [
+        (Rules::Cfs(Linux::V5_9), false),
+        (Rules::CFS, true),
+        (Rules::EEVDF, true),
+    ] {
+        let mut fair = fair_of(rules);
+        for task in 0..2 {
+            comes(&mut fair, task, 0, Wake::fork(0));
+        }
+        fair.pick(0, &mut Vec::new()).expect("somebody waits");
+        // Cold.
+        fair.set_now(NOW + MS);
+        for _ in 0..40 {
+            fair.queues[1].idle.begins(fair.now);
+            fair.queues[1].idle.comes(true, fair.now + MS / 10);
+        }
+        let pulled = fair.pull(1, &mut Vec::new());
+        assert_eq!(pulled.is_some(), pulls, "{rules:?}");
+    }
+}
+
+/// Two tasks on CPU 0 and two on CPU 2 of the same cache, of which one is cold and may use CPU 1.
+/// CPU 0, whose tasks are pinned, ticks: CPU 1 takes the cold one, and has not failed.
+#[test]
+fn a_cold_task_of_another_queue_is_taken() {
+    let mut fair = fair();
+    for task in 0..4 {
+        comes(&mut fair, task, task / 2 * 2, Wake::fork(0));
+    }
+    for cpu in [0, 2] {
+        fair.pick(cpu, &mut Vec::new()).expect("somebody waits");
+    }
+    let masks = [0b1, 0b110].map(|mask| fair.kernel.mask(&[mask]));
+    for task in 0..4 {
+        fair.set_affinity(task, masks[task / 2], &mut Vec::new());
+        fair.entities[task].ran_at = 0;
+    }
+    fair.set_now(fair.now + 8 * MS);
+    fair.call_idle(0, &mut Vec::new());
+    assert_eq!(fair.cpus.nr_running[1], 1);
+    assert_eq!(fair.balance.domains.failed(1, LLC), 0);
+}
+
+/// CPU 1 has failed once. Then an earlier CPU of its group is idle, which looks from then on.
+#[test]
+fn another_cpu_that_looks_ends_a_row_of_failures() {
+    let mut fair = fair();
+    fair.balance.domains.looked(33, LLC, NOW, true);
+    assert_eq!(fair.balance.domains.failed(33, LLC), 1);
+    for task in 0..2 {
+        comes(&mut fair, task, 0, Wake::fork(0));
+        let mask = fair_mask(&mut fair, 0);
+        fair.set_affinity(task, mask, &mut Vec::new());
+    }
+    fair.pick(0, &mut Vec::new()).expect("somebody waits");
+    fair.set_now(NOW + 8 * MS);
+    fair.call_idle(0, &mut Vec::new());
+    assert_eq!(fair.balance.domains.failed(33, LLC), 0);
+}
+
+/// Of the LLC of CPU 0, whose other thread is busy. Since 6.6 a CPU of the next core looks.
+#[test]
+fn idle_cpus_look_from_idle_cores_since_6_6() {
+    for (rules, cpu) in [(Rules::CFS, 0), (Rules::EEVDF, 1)] {
+        let mut fair = fair_of(rules);
+        comes(&mut fair, 0, 32, Wake::fork(32));
+        assert_eq!(fair.pick(32, &mut Vec::new()), Some(0));
+        assert_eq!(fair.looks_for(2, LLC + 1), cpu, "{rules:?}");
+    }
 }

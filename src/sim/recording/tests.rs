@@ -288,7 +288,7 @@ fn a_replay_repeats_the_run() {
 
 /// The phases in which pairs begin decide what they do: runs differ as much among themselves as
 /// replays do. Pinned pairs keep to their CPUs, two pairs to some, or all move. Of eight seeds one
-/// run or replay does what the others do not. So the middle one counts.
+/// run or replay does what the others do not.
 #[test]
 fn replays_of_pairs_repeat_most_runs() {
     for machine in ["ryzen-3400g", "odd-17"] {
@@ -313,34 +313,40 @@ fn middle(mut of: Vec<f64>) -> f64 {
     (of[(of.len() - 1) / 2] + of[of.len() / 2]) / 2.0
 }
 
-/// What the middle replay does, as a part of its run's, is about 1.
+/// What a replay does, as a part of its run's, is about 1: of eight in six at least.
 #[track_caller]
 fn repeats(all: &[Both], what: &str) {
-    let part = |of: &dyn Fn(&Measured) -> f64| {
-        let parts = all.iter().map(|both| of(&both.after) / of(&both.recorded));
-        middle(parts.collect())
+    let is = |of: &dyn Fn(&Both) -> bool, name: &str| {
+        let far: Vec<u64> = (1..)
+            .zip(all)
+            .filter(|(_, b)| !of(b))
+            .map(|(n, _)| n)
+            .collect();
+        assert!(
+            far.len() <= all.len() / 4,
+            "{what}: {name} differs in {far:?}"
+        );
     };
-    let is = |of: &dyn Fn(&Measured) -> f64, by: f64, name: &str| {
-        near(1.0, part(of), by, &format!("{what}: {name}"));
+    let part = |of: &dyn Fn(&Measured) -> f64, by: f64, name: &str| {
+        is(
+            &|b| (of(&b.after) / of(&b.recorded) - 1.0).abs() <= by,
+            name,
+        );
     };
-    is(&|m| m.busy_ns as f64, 0.02, "busy");
-    is(&|m| m.ns() as f64, 0.06, "time");
-    is(&|m| quantiles(m)[0], 0.05, "p50");
-    is(&|m| m.switches as f64, 0.02, "switches");
-    let later = all
-        .iter()
-        .map(|both| quantiles(&both.after)[1] - quantiles(&both.recorded)[1]);
-    let later = middle(later.collect());
-    // A wakeup may find its CPU a run earlier or later.
-    assert!(
-        later.abs() <= RUN_NS || (part(&|m| quantiles(m)[1]) - 1.0).abs() <= 0.2,
-        "{what}: p99 {later} ns later"
+    part(&|m| m.busy_ns as f64, 0.02, "busy");
+    part(&|m| m.ns() as f64, 0.06, "time");
+    part(&|m| quantiles(m)[0], 0.05, "p50");
+    part(&|m| m.switches as f64, 0.02, "switches");
+    is(
+        &|b| (shared(&b.after) - shared(&b.recorded)).abs() < 3.0,
+        "shared",
     );
-    let more = all
-        .iter()
-        .map(|both| shared(&both.after) - shared(&both.recorded));
-    let more = middle(more.collect());
-    assert!(more.abs() < 3.0, "{what}: shared {more} more");
+    let p99 = |b: &Both| [&b.recorded, &b.after].map(|m| quantiles(m)[1]);
+    let like = |[before, after]: [f64; 2]| {
+        // A wakeup may find its CPU a run earlier or later.
+        (after - before).abs() <= RUN_NS || (after / before - 1.0).abs() <= 0.2
+    };
+    is(&|b| like(p99(b)), "p99");
 }
 
 /// A task keeps the requests that it served. So it waits for its next one even if another task of
@@ -360,7 +366,7 @@ fn a_pool_of_threads_is_replayed_with_their_shares() {
 }
 
 /// A recording under one scheduler says what another does, as far as that run itself. The middle of
-/// eight seeds: see above.
+/// eight seeds counts: one of them does what the others do not.
 #[test]
 fn a_replay_under_another_policy_is_like_a_run_of_that() {
     let by = |seed| {

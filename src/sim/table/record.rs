@@ -89,7 +89,7 @@ impl Record {
         };
         format!(
             "Its record against published effects: the sign is right in {right} of {of}; nearer than \
-             \"always 0 %\" for {}, not for {}, with undecided rows and without.",
+             \"always 0 %\", both with undecided rows and without, for {}; not for {}.",
             named(true),
             named(false)
         )
