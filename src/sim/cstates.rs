@@ -6,9 +6,9 @@
 //! goes on, and the governor picks again at each one, once the core is out of its state; before
 //! 4.17 an idle CPU has no tick. A core sleeps no deeper than any of its threads.
 //!
-//! The rules are the same in 4.20 to 6.14, but that 6.6 does not always ask for the next timer. From
-//! 6.15 on the shortest periods may be left out too. Up to 4.19 a CPU under load picked shallower
-//! states (get_loadavg()), which is not modelled.
+//! The rules are the same in 4.20 to 6.14, but that 6.6 does not always ask for the next timer.
+//! From 6.15 on the shortest periods may be left out too. Up to 4.19 a CPU under load picked
+//! shallower states (get_loadavg()), which is not modelled.
 
 use super::params::Params;
 use super::policy::Linux;

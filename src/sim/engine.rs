@@ -512,8 +512,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     }
 
     /// The tick of a busy CPU wakes the kworker that belongs to its governor; that of an idle one
-    /// does not. Assumed: source 000 has seen kworkers every 4 ms on all cores, and no more is known
-    /// of them. (intel_cpufreq of today switches without one.)
+    /// does not. Assumed: source 000 has seen them every 4 ms on all cores, and no more is known.
+    /// (intel_cpufreq of today switches without one.)
     fn calls_kworker(&mut self, cpu: usize) {
         let Some(task) = self.cpus[cpu].kworker else {
             return;

@@ -241,8 +241,8 @@ impl Freqs {
         self.domains[at].now = highest;
     }
 
-    /// ns until the next step of the core, while it is busy, or of the other cores of its node. None:
-    /// they are at their target.
+    /// ns until the next step of the core, while it is busy, or of the other cores of its node.
+    /// None: they are at their target.
     pub fn behind(&self, core: usize, busy: bool, now: u64) -> Option<u64> {
         let node = self.cores[core].node;
         let moved = self.highest[node] != self.boost[self.busy_cores[node]];

@@ -47,8 +47,8 @@ fn a_look_that_ended_is_over() {
     assert_eq!(cstates.wakes(0, MS + 15_000).0, 2_000);
 }
 
-/// Linux 5.9 on Broadwell: C1 2 us, C1E 10 us from 20 on, C3 40 us from 100 on, C6 133 us from 400 on. CPU
-/// 80 is the other thread of CPU 0's core.
+/// Linux 5.9 on Broadwell: C1 2 us, C1E 10 us from 20 on, C3 40 us from 100 on, C6 133 us from 400
+/// on. CPU 80 is the other thread of CPU 0's core.
 fn broadwell() -> Cstates {
     let model = crate::sim::machines::model("e7-8870v4/active").unwrap();
     let mut cstates = model.hardware().unwrap().cstates;

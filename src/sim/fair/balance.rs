@@ -287,8 +287,8 @@ impl Fair {
         }
     }
 
-    /// The one CPU of the idle one's group that looks in the domain: the first of an idle core, since
-    /// 6.6, or else the first (kernel: should_we_balance()).
+    /// The one CPU of the idle one's group that looks in the domain: the first of an idle core,
+    /// since 6.6, or else the first (kernel: should_we_balance()).
     pub(super) fn looks_for(&self, idle: usize, level: usize) -> usize {
         let group = self.own_group(idle, level).iter().copied();
         let mut cpus = group.filter(|&cpu| self.cpus.idle(cpu));
