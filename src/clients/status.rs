@@ -5,6 +5,7 @@
 use crate::machine::host::Host;
 use crate::policy::config::failure_beside;
 use crate::policy::features::{self, FEATURES, FeatureSet};
+use crate::util::plain_file;
 use crate::util::print;
 use crate::util::text::paragraph;
 use crate::wire::stats::client::{self, Client};
@@ -206,7 +207,7 @@ impl Status {
 
 /// The first line of the note beside the socket.
 fn failure(path: &Path) -> Option<String> {
-    let note = std::fs::read_to_string(failure_beside(path)).ok()?;
+    let note = plain_file::text(&failure_beside(path)).ok()?;
     note.lines().next().map(str::to_string)
 }
 

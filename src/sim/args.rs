@@ -5,6 +5,7 @@ use super::load::{self, Load};
 use super::recording::{self, Recording};
 use super::table::{Effort, MatrixPlan, TablePlan};
 use super::{MACHINES, Model, Pictures, Policy, model};
+use crate::util::plain_file;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgGroup, Args, Command, FromArgMatches, Subcommand};
 use std::ffi::OsString;
@@ -464,7 +465,7 @@ impl SimArgs {
         };
         if let Some(path) = &self.params {
             let told = || format!("--params {}", path.display());
-            let text = fs::read_to_string(path).with_context(told)?;
+            let text = plain_file::text(path).with_context(told)?;
             model.params.read(&text).with_context(told)?;
         }
         self.param
@@ -484,7 +485,7 @@ pub(super) fn text(workload: &str) -> Result<String> {
             "there is no workload {workload}; --list shows the workloads, a file needs its path, as in ./{workload}"
         );
     }
-    fs::read_to_string(Path::new(workload))
+    plain_file::text(Path::new(workload))
         .with_context(|| format!("cannot read the workload {workload}"))
 }
 

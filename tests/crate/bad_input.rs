@@ -125,6 +125,50 @@ fn a_sysfs_that_may_not_be_read() {
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
 }
 
+/// Each place that takes a file of the user's, and what may hold up a reader.
+#[test]
+fn what_is_no_text_is_refused_wherever_a_file_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let made = Command::new("mkfifo").arg(path("fifo")).status();
+    assert!(made.unwrap().success());
+    std::fs::write(path("long"), "#".repeat((1 << 20) + 1)).unwrap();
+    std::fs::write(path("binary"), [0xff, 0xfe]).unwrap();
+    let files = ["fifo", "long", "binary", "missing"].map(path);
+    let devices = ["/dev/zero", "/dev/tty", "/proc/kmsg", "/dev/null/x"].map(String::from);
+    for file in files.iter().chain(&devices) {
+        let compared = format!("ab compare {file} {file}");
+        let mut lines = vec![
+            format!("--config {file}"),
+            format!("config check {file}"),
+            format!("--config {file} config show"),
+        ];
+        if cfg!(feature = "sim") {
+            lines.push(format!("sim {file}"));
+            lines.push(format!("sim {file}.json"));
+            lines.push(format!("sim fork --params {file}"));
+            lines.push(format!("sim --machine tr-3970x --replay {file}"));
+        }
+        if cfg!(feature = "ab") {
+            lines.push(format!("ab show {file}"));
+            lines.push(compared);
+        }
+        for line in lines {
+            let args: Vec<&str> = line.split(' ').collect();
+            let output = Command::new("timeout")
+                .args(["10", env!("CARGO_BIN_EXE_scx_roost")])
+                .args(&args)
+                .output()
+                .expect("timeout runs");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let status = output.status.code();
+            assert!(status == Some(1) || status == Some(78), "{line}: {stderr}");
+            assert!(stderr.contains(file.as_str()), "{line}: {stderr}");
+            assert_eq!(stderr.lines().count(), 1, "{line}: {stderr}");
+        }
+    }
+}
+
 #[test]
 fn global_options_before_a_subcommand() {
     let before = roost(&["--json", "topology"]);
