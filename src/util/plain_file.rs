@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Reads files that a user names, or that are part of a tree of theirs. A path may lead to a FIFO, a
-//! device or /proc/kmsg. None of them may hold up the program or fill its memory.
+//! Reads files that a user names, or that are part of a tree of theirs. A path may lead to a FIFO,
+//! a device or /proc/kmsg. None of them may hold up the program or fill its memory.
 
 use std::fs::{File, OpenOptions, metadata};
 use std::io::{Error, ErrorKind, Read, Result};
