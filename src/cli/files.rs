@@ -11,8 +11,6 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where the files of a machine are.
-pub const FOLDER: &str = "/etc/scx_roost";
 const FIRST: &str = "config.toml";
 const DROP_INS: &str = "config.d";
 /// What `ctl save` writes.
@@ -72,6 +70,15 @@ impl Place {
     /// /dev/null is none.
     pub fn read(&self) -> Result<Vec<(PathBuf, Said)>> {
         self.read_with(None)
+    }
+
+    /// The files without an error, each by itself.
+    pub fn readable(&self) -> Vec<(PathBuf, Said)> {
+        let files = self.files().unwrap_or_default().into_iter();
+        files
+            .filter_map(|file| Place::File(file).read().ok())
+            .flatten()
+            .collect()
     }
 
     /// As `read`, when the file that `ctl save` writes would have this text.
@@ -137,8 +144,7 @@ impl Place {
         let there = first.symlink_metadata().is_ok();
         ensure!(
             there || !drop_ins.is_empty() || !needed,
-            "{} has neither {FIRST} nor {DROP_INS}/*.toml: give --config another folder, a file, or \
-             none",
+            "{} has neither {FIRST} nor {DROP_INS}/*.toml: name another folder, a file, or none",
             folder.display()
         );
         Ok(there.then_some(first).into_iter().chain(drop_ins).collect())

@@ -70,9 +70,40 @@ fn unknown_names() {
     assert!(refusal(&["toplogy"]).contains("unrecognized subcommand 'toplogy'"));
 }
 
+/// 78 is for files: a service is not started again then.
+#[test]
+fn contradictions_of_the_command_line() {
+    for (line, expected) in [
+        (
+            "--slice-us 900 --min-slice-us 2000",
+            "slice-us 900 is below",
+        ),
+        ("--enable claim --disable claim", "is given to both"),
+        ("--stats-path /x --ctl-path /x", "are both /x"),
+    ] {
+        let line = format!("--config none {line}");
+        let sentence = refusal(&line.split(' ').collect::<Vec<_>>());
+        assert!(sentence.contains(expected), "{sentence}");
+    }
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn a_file_that_cannot_be_written_is_known_before_a_measurement() {
+    let begin = std::time::Instant::now();
+    let sentence = refusal(&["sim", "calibrate", "--output", "/nonexistent/x"]);
+    assert!(
+        sentence.contains("cannot write /nonexistent/x: No such"),
+        "{sentence}"
+    );
+    assert!(begin.elapsed() < std::time::Duration::from_secs(5));
+}
+
 #[test]
 fn a_sysfs_that_is_none() {
-    for command in ["topology", "doctor"] {
+    let commands = ["topology", "doctor", "advise"];
+    let built = |command: &&&str| **command != "advise" || cfg!(feature = "sim");
+    for command in commands.iter().filter(built) {
         let output = roost(&[command, "--sysfs", "/nonexistent"]);
         assert_eq!(output.status.code(), Some(1));
         let text =
