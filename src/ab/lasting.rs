@@ -73,7 +73,7 @@ impl Lasting {
         };
         let config: Vec<String> = self.config.lines().map(str::to_string).collect();
         format!(
-            "{apply}To apply it at each start, put this into {}, and then: scx_roost config check\n{}",
+            "{apply}To apply it at each start, put this into {} (mkdir -p its folder), and then: scx_roost config check\n{}",
             self.file,
             indented(&config)
         )

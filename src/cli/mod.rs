@@ -271,6 +271,7 @@ fn sentence(error: &str) -> String {
         .strip_prefix("error: ")
         .unwrap_or(&joined)
         .replace(" tip: ", "; tip: ")
+        .replace("invalid digit found in string", "expected a whole number")
 }
 
 impl Cli {

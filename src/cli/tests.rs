@@ -311,6 +311,25 @@ fn ranges_are_named() {
     assert!(error(&["ab", "-n", "-1"]).contains("invalid value '-1'"));
 }
 
+#[cfg(feature = "sim")]
+#[test]
+fn sim_says_what_is_possible() {
+    for (line, expected) in [
+        (
+            "sim tbench --seed -1",
+            "'-1' for '--seed <N>': expected a whole number",
+        ),
+        (
+            "sim tbench --svg x --trace x",
+            "--trace and --svg name the same file",
+        ),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let told = format!("{:#}", parsed(&words).unwrap_err());
+        assert!(told.contains(expected), "{told}");
+    }
+}
+
 /// clap tells how to give an unknown option as a value; nobody means that.
 #[test]
 fn an_unknown_option_is_no_value() {

@@ -361,7 +361,7 @@ impl SimArgs {
             variants: self.variants("mainline")?,
             seeds: self.seeds()?,
             counters: self.counters,
-            pictures: self.pictures(),
+            pictures: self.pictures()?,
             check: self.check,
             again: self.again(workload),
         })
@@ -398,7 +398,7 @@ impl SimArgs {
             variants: self.variants("eevdf")?,
             seeds: 1..2,
             counters: self.counters,
-            pictures: self.pictures(),
+            pictures: self.pictures()?,
             check: self.check,
             again: self.again(&format!("--replay {}", path.display())),
         })
@@ -408,12 +408,16 @@ impl SimArgs {
         self.set.iter().map(|set| setting(set)).collect()
     }
 
-    fn pictures(&self) -> Pictures {
-        Pictures {
+    fn pictures(&self) -> Result<Pictures> {
+        ensure!(
+            self.trace.is_none() || self.trace != self.svg,
+            "--trace and --svg name the same file: give them two"
+        );
+        Ok(Pictures {
             trace: self.trace.clone(),
             svg: self.svg.clone(),
             window: self.window,
-        }
+        })
     }
 
     /// `base`: the first one, if none is given.

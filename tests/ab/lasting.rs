@@ -54,7 +54,7 @@ fn for_the_machine_it_is_a_start() {
     let text = lasting.text();
     for part in [
         "To apply it now for all tasks, run as root:\n  scx_roost --preset",
-        "put this into /etc/scx_roost/config.d/50-tune.toml, and then: scx_roost config check\n",
+        "put this into /etc/scx_roost/config.d/50-tune.toml (mkdir -p its folder), and then: scx_roost config check\n",
         "\n  preset = \"mainline\"\n  slice-us = 5600\n",
     ] {
         assert!(text.contains(part), "{part} in {text}");
@@ -89,7 +89,7 @@ fn for_a_command_it_is_an_arm() {
         "start the command on it each time:\n  scx_roost ctl arms add",
         "\n  scx_roost exec --arm game -- ",
         "start the base first:\n  scx_roost --preset mainline",
-        "put this into /etc/scx_roost/config.d/50-tune-game.toml, and",
+        "put this into /etc/scx_roost/config.d/50-tune-game.toml (",
         "\n  [arms.game]\n",
     ] {
         assert!(text.contains(part), "{part} in {text}");
