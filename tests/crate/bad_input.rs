@@ -70,6 +70,25 @@ fn unknown_names() {
     assert!(refusal(&["toplogy"]).contains("unrecognized subcommand 'toplogy'"));
 }
 
+#[test]
+fn a_fifo_in_a_tree_holds_nothing_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let cpu = dir.path().join("devices/system/cpu");
+    std::fs::create_dir_all(cpu.join("cpu0/topology")).unwrap();
+    for file in ["possible", "online", "cpu0/topology/core_cpus_list"] {
+        std::fs::write(cpu.join(file), "0").unwrap();
+    }
+    let made = Command::new("mkfifo").arg(cpu.join("isolated")).status();
+    assert!(made.unwrap().success());
+    let output = Command::new("timeout")
+        .args(["10", env!("CARGO_BIN_EXE_scx_roost"), "doctor", "--sysfs"])
+        .arg(dir.path())
+        .output()
+        .expect("timeout runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("1 CPU of 1 online"), "{text}");
+}
+
 /// 78 is for files: a service is not started again then.
 #[test]
 fn contradictions_of_the_command_line() {
