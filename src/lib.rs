@@ -94,12 +94,13 @@ mod program;
 pub use daemon::scheduler::{Builder, Ended, Error, Handle, Scheduler};
 pub use machine::FreqSource;
 pub use machine::cpufreq::CpuPerf;
+pub use policy::change::Change;
 pub use policy::config::Config;
 #[cfg(feature = "faults")]
 pub use policy::config::Faults;
 pub use policy::features::FeatureSet;
 pub use policy::rules::Whom;
-pub use policy::settings::{Change, Settings};
+pub use policy::settings::Settings;
 pub use program::program;
 pub use util::stop::{Stop, Stopper, stopper};
 pub use wire::protocol::Op;

@@ -29,8 +29,10 @@ use crate::util::print;
 use crate::util::privileges::Capabilities;
 use crate::util::refusal::BadConfig;
 use crate::util::stop::{Bell, Stop, stopper};
+#[cfg(feature = "sim")]
+use crate::util::whole_file;
 use crate::wire::stats::{self, monitor};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use log::{Level, Log, Metadata, Record, info};
 use nix::sys::signal::{SigSet, Signal};
 use serde::Serialize;
@@ -178,7 +180,7 @@ fn schedule(
 }
 
 fn topology(sysfs: &Path, json: bool) -> Result<()> {
-    let machine = Machine::read(sysfs).map_err(|e| anyhow!("{e:#}: {}", machine::advice(&e)))?;
+    let machine = machine::read_advised(sysfs)?;
     let model = Outlook::read(&Host::new(sysfs), &machine);
     if json {
         print::json(&Shown { machine, model })?
@@ -238,6 +240,11 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
             shown(json, &done, || done.text())
         }
         sim::Wanted::Calibrate(output) => {
+            if let Some(path) = output {
+                // A measurement takes a minute.
+                let told = || format!("cannot write {}", path.display());
+                whole_file::probe(path).with_context(told)?;
+            }
             let done = sim::calibrate()?;
             if let Some(path) = output {
                 done.write(path)?;

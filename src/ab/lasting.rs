@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How to keep what `tune` found: now, and after each start of the service. Arms live in the
-//! scheduler's process and are not on disk, so a drop-in of the service makes them again.
+//! How to keep what `tune` found: now, and at each start, by a file of the configuration.
 
 use super::variant::{Kind, Scope, Variant};
 use crate::policy::arms::{DEFAULT_ARM, NAME_MAX};
-use crate::policy::settings::Change;
+use crate::policy::change::Change;
+use crate::policy::config::FOLDER;
+use crate::policy::file::Said;
 use crate::util::text::quoted;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-/// How long `ctl` waits for a scheduler that is starting, in seconds. systemd allows 90 s for the
-/// whole start.
-const START_TIME: &str = "20";
-/// The service unit that is shipped.
-const UNIT: &str = include_str!("../../contrib/scx_roost.service");
-const DROP_INS: &str = "/etc/systemd/system/scx_roost.service.d/";
+/// After the files of packages, before the one of `ctl save`.
+const FILE: &str = "config.d/50-tune";
 /// The arm of a workload whose name cannot be one.
 const NAMELESS: &str = "tuned";
 
-/// How to keep a variant: commands to type, and the service's drop-in.
+/// How to keep a variant: commands to type, and a file of the configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lasting {
     /// The workload's arm. None: all tasks have the variant.
@@ -30,9 +27,9 @@ pub struct Lasting {
     pub otherwise: String,
     /// How to start the command on its arm.
     pub each_time: Option<String>,
-    /// Path of the drop-in file, and its lines.
+    /// The path of the file, and its text.
     pub file: String,
-    pub drop_in: Vec<String>,
+    pub config: String,
 }
 
 impl Lasting {
@@ -45,8 +42,8 @@ impl Lasting {
                 now: vec![typed("scx_roost", &start(&found))],
                 otherwise: typed("scx_roost ctl", &set(DEFAULT_ARM, &found)),
                 each_time: None,
-                file: format!("{DROP_INS}tune.conf"),
-                drop_in: drop_in(&start(&found), &[]),
+                file: format!("{FOLDER}/{FILE}.toml"),
+                config: config(found, None)?,
             });
         }
         let arm = arm_of(command);
@@ -55,8 +52,8 @@ impl Lasting {
             now: calls.iter().map(|c| typed("scx_roost ctl", c)).collect(),
             otherwise: typed("scx_roost", &start(&base)),
             each_time: Some(typed(&format!("scx_roost exec --arm {arm} --"), command)),
-            file: format!("{DROP_INS}tune-{arm}.conf"),
-            drop_in: drop_in(&start(&base), &calls),
+            file: format!("{FOLDER}/{FILE}-{arm}.toml"),
+            config: config(base, Some((&arm, found)))?,
             arm: Some(arm),
         })
     }
@@ -74,12 +71,11 @@ impl Lasting {
                  Rules put tasks on an arm by their name or cgroup, however they are started: scx_roost ctl rules add --help\n"
             ),
         };
+        let config: Vec<String> = self.config.lines().map(str::to_string).collect();
         format!(
-            "{apply}To apply it after each start of the service contrib/scx_roost.service, create this file\n\
-             {} (mkdir -p its folder), and then: systemctl daemon-reload && systemctl restart scx_roost\n\
-             Its ExecStart= replaces the service's: add the other options that 'systemctl cat scx_roost' shows, such as --stats-group.\n{}",
+            "{apply}To apply it at each start, put this into {} (mkdir -p its folder), and then: scx_roost config check\n{}",
             self.file,
-            indented(&self.drop_in)
+            indented(&config)
         )
     }
 }
@@ -151,21 +147,13 @@ fn set(arm: &str, change: &Change) -> Vec<String> {
     [arm, switches(change), set.collect()].concat()
 }
 
-/// Lines of the service's drop-in. The first call waits, since there may be no scheduler yet. The
-/// service keeps running if a call fails. A `%` means something in a unit.
-fn drop_in(start: &[String], calls: &[Vec<String>]) -> Vec<String> {
-    let program = UNIT.lines().find_map(|l| l.strip_prefix("ExecStart="));
-    let program = program.unwrap_or("scx_roost");
-    let run = |words: &[String]| words.join(" ").replace('%', "%%");
-    let mut lines = words(&["[Service]", "ExecStart="]);
-    lines.push(format!("ExecStart={program} {}", run(start)));
-    for (at, call) in calls.iter().enumerate() {
-        let wait = if at == 0 {
-            format!("--wait {START_TIME} ")
-        } else {
-            String::new()
-        };
-        lines.push(format!("ExecStartPost=-{program} ctl {wait}{}", run(call)));
-    }
-    lines
+/// The text of a file: what arm default has, and another arm.
+fn config(everybody: Change, arm: Option<(&str, Change)>) -> Result<String> {
+    let arms = arm.map(|(name, change)| (name.to_string(), change));
+    let said = Said {
+        change: everybody,
+        arms: arms.into_iter().collect(),
+        ..Said::default()
+    };
+    said.text()
 }

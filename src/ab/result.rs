@@ -9,14 +9,15 @@ use super::hooks::Hooks;
 use super::metric::{Metric, usable};
 use super::stats::verdict::{Direction, Rule};
 use super::variant::{Scope, Variant, parse_all};
+use crate::util::plain_file::PlainFile;
 use crate::util::user::give_back;
 use crate::util::whole_file;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
-use std::io::{ErrorKind, Read, Seek, Write};
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -25,6 +26,8 @@ use std::time::{Duration, Instant};
 pub const FORMAT: &str = "scx_roost ab 1";
 /// Most runs of a comparison, counted or not.
 const ALL_RUNS_MAX: usize = 10_000_000;
+/// The longest result file that is read. A run takes a few hundred bytes.
+const BYTES_MAX: u64 = 1 << 30;
 /// How long a result file may be locked, and how often that is tried again.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 const LOCK_NAP: Duration = Duration::from_millis(20);
@@ -279,16 +282,16 @@ impl Recorded {
     }
 
     pub fn read(path: &Path) -> Result<Recorded> {
-        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-        read(&file, path).map(|(recorded, _)| recorded)
+        let bytes = bytes(path)?;
+        read(bytes, path).map(|(recorded, _)| recorded)
     }
 
     /// As `read`. None: writing was interrupted before the first line was complete.
     pub fn begun(path: &Path) -> Result<Option<Recorded>> {
-        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = bytes(path)?;
         match broken_off(&bytes) {
             true => Ok(None),
-            false => Recorded::read(path).map(Some),
+            false => read(bytes, path).map(|(recorded, _)| Some(recorded)),
         }
     }
 
@@ -354,17 +357,19 @@ fn header(line: &str) -> Result<Header> {
     header.and_then(Header::checked).context("line 1")
 }
 
+fn bytes(path: &Path) -> Result<Vec<u8>> {
+    let bytes = PlainFile::open(path).and_then(|file| file.bytes(BYTES_MAX));
+    bytes.with_context(|| format!("cannot read {}", path.display()))
+}
+
 /// Also returns the number of bytes in whole lines. The last line may be cut off by a crash.
-fn read(mut file: &File, path: &Path) -> Result<(Recorded, usize)> {
-    let mut text = String::new();
-    let recorded = file
-        .read_to_string(&mut text)
-        .map_err(anyhow::Error::from)
-        .and_then(|_| {
-            let whole = text.rfind('\n').map_or(0, |end| end + 1);
-            Ok((Recorded::of_lines(&text[..whole])?, whole))
-        });
-    recorded.with_context(|| format!("cannot read {}", path.display()))
+fn read(bytes: Vec<u8>, path: &Path) -> Result<(Recorded, usize)> {
+    let recorded = || {
+        let text = String::from_utf8(bytes).context("it is not a text in UTF-8")?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        anyhow::Ok((Recorded::of_lines(&text[..whole])?, whole))
+    };
+    recorded().with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// The error for a result file that exists. Results are never overwritten.
@@ -406,14 +411,13 @@ impl ResultFile {
         let mut written = ResultFile::locked(file, path)?;
         let mut bytes = Vec::new();
         written.file.read_to_end(&mut bytes)?;
-        written.file.rewind()?;
         if broken_off(&bytes) {
             header.clone().checked()?;
             written.file.set_len(0)?;
             written.append(header)?;
             return Ok((written, Recorded::new(header.clone())));
         }
-        let (recorded, whole) = read(&written.file, path)?;
+        let (recorded, whole) = read(bytes, path)?;
         recorded
             .header
             .same_plan(header)

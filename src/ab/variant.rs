@@ -3,9 +3,10 @@
 
 use super::boots;
 use super::cpus::{Cpus, SUFFIX};
+use crate::policy::change::Change;
 use crate::policy::features::{self, FeatureSet, bits};
 use crate::policy::profiles;
-use crate::policy::settings::{Change, Settings};
+use crate::policy::settings::Settings;
 use crate::policy::variant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;

@@ -8,7 +8,7 @@ mod text;
 
 use crate::doctor;
 use crate::machine::host::Host;
-use crate::machine::{Machine, picture};
+use crate::machine::{picture, read_advised};
 use crate::sim::table::{Record, change};
 use crate::sim::{self, Report, Row};
 use crate::util::distributions::t_quantile;
@@ -143,7 +143,7 @@ pub struct Advice {
 /// Simulates. Errors: the machine or a file cannot be read; a load is unknown.
 pub fn advise(args: &AdviseArgs) -> Result<Advice> {
     let sysfs = args.sysfs.as_deref().unwrap_or(Path::new("/sys"));
-    let machine = Machine::read(sysfs)?;
+    let machine = read_advised(sysfs)?;
     let asked = loads::asked(&args.loads, machine.online().len() as u64)?;
     let variants: Vec<&str> = [BASE].into_iter().chain(PRESETS).collect();
     // All of them first: what is wrong with one is said before any runs.

@@ -10,13 +10,13 @@ use crate::clients::export::{self, ExportArgs};
 use crate::clients::{monitor, status, stop};
 use crate::machine::FreqSource;
 use crate::machine::cpufreq::CpuPerf;
-use crate::policy::config::{STATS_PATH, ctl_path_beside};
+use crate::policy::config::STATS_PATH;
 use crate::policy::features::{DEFAULT_PRESET, SLICE, TUNABLES, Tunable};
 use crate::util::parse::{group, seconds};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Parser, Subcommand};
 use log::LevelFilter;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A sched_ext scheduler: the kernel's wakeup placement rebuilt in BPF, with placement ideas as
@@ -247,7 +247,8 @@ pub struct MonitorArgs {
     #[command(flatten)]
     pub of: StatsPath,
 
-    /// Control socket, for switching features; default: 'ctl' beside the statistics socket
+    /// Control socket, for switching features [default: 'ctl' beside --stats-path, or the
+    /// configured one]
     #[arg(id = "ctl", long = "ctl-path", value_name = "PATH")]
     pub ctl_path: Option<PathBuf>,
 
@@ -267,18 +268,18 @@ pub struct MachineArgs {
 
 #[derive(Debug, Args)]
 pub struct StatsPath {
-    /// Statistics socket of the running scheduler
+    /// Statistics socket of the running scheduler [default: the configured one]
     // Not "stats_path": that is the option of a run.
-    #[arg(id = "stats-of", long = "stats-path", value_name = "PATH", default_value = STATS_PATH)]
-    pub stats_path: PathBuf,
+    #[arg(id = "stats-of", long = "stats-path", value_name = "PATH")]
+    pub stats_path: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub struct CtlPath {
-    /// Control socket of the running scheduler
+    /// Control socket of the running scheduler [default: the configured one]
     // Not "ctl_path": that is the option of a run.
-    #[arg(id = "ctl", long = "ctl-path", global = true, value_name = "PATH", default_value_os_t = ctl_path_beside(Path::new(STATS_PATH)))]
-    pub ctl_path: PathBuf,
+    #[arg(id = "ctl", long = "ctl-path", global = true, value_name = "PATH")]
+    pub ctl_path: Option<PathBuf>,
 }
 
 // These two may be given before a subcommand that has them as well, so their ids are the same

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_told_with_the_nearest() {
+    fn a_wrong_name_is_answered_with_the_nearest() {
         let error = features(Some("claims"), false).unwrap_err().to_string();
         assert_eq!(error, "unknown feature 'claims': did you mean 'claim'?");
     }

@@ -3,24 +3,20 @@
 
 use super::args::RunArgs;
 use crate::policy::file::{Key, Said};
+use crate::util::plain_file::{PlainFile, TEXT_MAX};
 use crate::util::user::is_root;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Command};
-use std::fs::{self, File, Metadata};
-use std::io::Read;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where the files of a machine are.
-pub const FOLDER: &str = "/etc/scx_roost";
 const FIRST: &str = "config.toml";
 const DROP_INS: &str = "config.d";
 /// What `ctl save` writes.
 const SAVED: &str = "90-ctl.toml";
 /// As the kernel: MAXSYMLINKS.
 const LINKS_MAX: usize = 40;
-/// No configuration is longer.
-const BYTES_MAX: u64 = 1 << 20;
 
 /// Where the configuration is, as --config says it.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +70,15 @@ impl Place {
     /// /dev/null is none.
     pub fn read(&self) -> Result<Vec<(PathBuf, Said)>> {
         self.read_with(None)
+    }
+
+    /// The files without an error, each by itself.
+    pub fn readable(&self) -> Vec<(PathBuf, Said)> {
+        let files = self.files().unwrap_or_default().into_iter();
+        files
+            .filter_map(|file| Place::File(file).read().ok())
+            .flatten()
+            .collect()
     }
 
     /// As `read`, when the file that `ctl save` writes would have this text.
@@ -139,8 +144,7 @@ impl Place {
         let there = first.symlink_metadata().is_ok();
         ensure!(
             there || !drop_ins.is_empty() || !needed,
-            "{} has neither {FIRST} nor {DROP_INS}/*.toml: give --config another folder, a file, or \
-             none",
+            "{} has neither {FIRST} nor {DROP_INS}/*.toml: name another folder, a file, or none",
             folder.display()
         );
         Ok(there.then_some(first).into_iter().chain(drop_ins).collect())
@@ -161,23 +165,9 @@ fn bytes(path: &Path) -> Result<Option<Vec<u8>>> {
     if real == Path::new("/dev/null") {
         return Ok(None);
     }
-    // Opening a FIFO would wait for a writer.
-    ensure!(
-        real.is_file(),
-        "{} is no plain file: expected a text in TOML",
-        path.display()
-    );
     refuse_others(path)?;
-    let mut bytes = Vec::new();
-    let file = File::open(&real).with_context(unreadable)?;
-    file.take(BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .with_context(unreadable)?;
-    ensure!(
-        bytes.len() as u64 <= BYTES_MAX,
-        "{} is longer than 1 MiB",
-        path.display()
-    );
+    let file = PlainFile::open(&real).with_context(unreadable)?;
+    let bytes = file.bytes(TEXT_MAX).with_context(unreadable)?;
     Ok(Some(bytes))
 }
 
@@ -296,9 +286,10 @@ mod tests {
         let path = |name: &str| dir.path().join("config.d").join(name);
         fs::create_dir(path("10-a.toml")).unwrap();
         let place = Place::of(Some(dir.path().into()), Path::new("/nowhere"));
-        let told = place.read().unwrap_err().to_string();
-        let expected = format!("{} is no plain file", path("10-a.toml").display());
-        assert!(told.starts_with(&expected), "{told}");
+        let told = format!("{:#}", place.read().unwrap_err());
+        let file = path("10-a.toml");
+        let expected = format!("cannot read {}: it is not a plain file", file.display());
+        assert_eq!(told, expected);
         fs::remove_dir(path("10-a.toml")).unwrap();
         std::os::unix::fs::symlink("/dev/null", path("10-a.toml")).unwrap();
         assert_eq!(place.read().unwrap().len(), 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How help is laid out: the commands in groups, and rare options only where all are wanted.
 
+use clap::error::ErrorKind;
 use clap::{Command, builder::StyledStr};
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -58,22 +59,16 @@ pub fn grouped(command: Command) -> Command {
         ))
 }
 
-/// If the words ask for all options: the help of the command that they name, with all of them.
+/// If the words ask for all options: the help of the command that they name, with all of them. None
+/// also if the words before are wrong, which is an error as without this option.
 pub fn all(command: &Command, words: &[OsString]) -> Option<String> {
     let ours = words.iter().take_while(|word| *word != "--");
-    let ours: Vec<&OsString> = ours.collect();
-    ours.iter().find(|word| **word == ALL)?;
-    let mut asked = vec![OsString::from(command.get_name())];
-    let mut at = command;
-    for word in ours.into_iter().skip(1) {
-        if let Some(sub) = at.find_subcommand(word) {
-            asked.push(word.clone());
-            at = sub;
-        }
-    }
+    let (all, mut asked): (Vec<OsString>, Vec<OsString>) =
+        ours.cloned().partition(|word| word == ALL);
+    all.first()?;
     asked.push("--help".into());
     let help = shown(command.clone()).try_get_matches_from(asked).err()?;
-    Some(help.render().to_string())
+    (help.kind() == ErrorKind::DisplayHelp).then(|| help.render().to_string())
 }
 
 /// The command with all its options for people, and those of its subcommands.

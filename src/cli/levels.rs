@@ -5,17 +5,20 @@
 
 use super::args::{RunArgs, SettingArgs};
 use super::{sentence, typed};
+use crate::policy::change::Change;
 use crate::policy::features::{FEATURES, TUNABLES};
 use crate::policy::file::Said;
 use crate::policy::plan::Plan;
-use crate::policy::settings::{Change, Settings};
-use anyhow::{Context, Result, anyhow};
+use crate::policy::settings::Settings;
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+/// Options that are paths, for clients too.
+const SOCKETS: [&str; 2] = ["stats-path", "ctl-path"];
 const BUILT_IN: &str = "built in";
 const COMMAND_LINE: &str = "the command line";
 
@@ -78,7 +81,15 @@ impl Levels {
             let from = path.display().to_string();
             for (key, words) in &said.options {
                 let parsed = run_args(words_of(key, words.as_ref()));
-                parsed.with_context(|| format!("{from}, line {}", said.lines[key]))?;
+                let place = || format!("{from}, line {}", said.lines[key]);
+                parsed.with_context(place)?;
+                // Its readers have different working folders.
+                let relative = words.iter().flatten().any(|word| !word.starts_with('/'));
+                ensure!(
+                    !(relative && SOCKETS.contains(&key.as_str())),
+                    "{}: {key}: expected a path from / on",
+                    place()
+                );
             }
             levels.push(Level { from, said });
         }

@@ -8,6 +8,7 @@ mod forgotten;
 mod help;
 mod levels;
 pub mod pages;
+mod sockets;
 
 #[cfg(feature = "ab")]
 use crate::ab::args::{AbArgs, TuneArgs};
@@ -21,16 +22,17 @@ use crate::clients::exec::ExecArgs;
 use crate::clients::export::{Output, Series};
 use crate::clients::monitor;
 use crate::daemon::control::{Origin, Reading};
-use crate::policy::config::{Config, ctl_path_beside};
+use crate::policy::config::{Config, FOLDER, ctl_path_beside};
 use crate::util::refusal::BadConfig;
 use anyhow::{Result, anyhow, bail, ensure};
-use args::{Cli, ConfigVerb, MachineArgs, MonitorArgs, RunArgs, StatsPath, Sub, SysfsArg, Text};
+use args::{Cli, ConfigVerb, MachineArgs, MonitorArgs, RunArgs, Sub, SysfsArg, Text};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use files::Place;
 use levels::Levels;
 use log::LevelFilter;
+use sockets::Sockets;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -134,7 +136,7 @@ pub enum Command {
 
 /// Parses the command line, and reads the configuration of a run. An error is one sentence.
 pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Result<Command> {
-    parse_with(args, Path::new(files::FOLDER))
+    parse_with(args, Path::new(FOLDER))
 }
 
 /// `folder`: where the configuration is, unless the command line says otherwise.
@@ -142,7 +144,7 @@ fn parse_with<T: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = T>,
     folder: &Path,
 ) -> Result<Command> {
-    let command = help::grouped(Cli::command());
+    let command = with_negative(help::grouped(Cli::command()));
     let words: Vec<OsString> = args.into_iter().map(Into::into).collect();
     if let Some(text) = help::all(&command, &words) {
         return Ok(Command::Print(text));
@@ -164,27 +166,47 @@ fn parse_with<T: Into<OsString> + Clone>(
         {
             Err(without_command(&command, &words))
         }
-        Err(e) => Err(anyhow!(
-            "{}; see scx_roost --help",
-            forgotten::dashes(&command, &words, &e)
-                .unwrap_or_else(|| sentence(&e.render().to_string()))
-        )),
+        Err(e) => {
+            let what = forgotten::dashes(&command, &words, &e);
+            let what = what.unwrap_or_else(|| sentence(&e.render().to_string()));
+            Err(anyhow!("{what}; see {} --help", asked(&command, &words).1))
+        }
     }
+}
+
+/// Options take a value such as -5, so that the error says what is possible.
+fn with_negative(command: clap::Command) -> clap::Command {
+    let option = |arg: &clap::Arg| arg.get_long().is_some() && arg.get_action().takes_values();
+    command
+        .mut_args(|arg| match option(&arg) {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        })
+        .mut_subcommands(with_negative)
+}
+
+/// The command whose words are wrong, and what to type for it.
+fn asked(command: &clap::Command, words: &[OsString]) -> (clap::Command, String) {
+    // clap reads as far as the first error.
+    let until = command.clone().ignore_errors(true);
+    let matches = until.try_get_matches_from(words).unwrap_or_default();
+    let (mut at, mut matches) = (command, &matches);
+    let mut path = command.get_name().to_string();
+    while let Some((name, below)) = matches.subcommand()
+        && let Some(sub) = at.find_subcommand(name)
+    {
+        (at, matches) = (sub, below);
+        path = format!("{path} {name}");
+    }
+    (at.clone(), path)
 }
 
 /// What is wrong with words that end before the command of a subcommand.
 fn without_command(command: &clap::Command, words: &[OsString]) -> anyhow::Error {
-    let mut at = command;
-    let mut path = String::new();
-    for word in words.iter().filter_map(|word| word.to_str()) {
-        if let Some(sub) = at.find_subcommand(word) {
-            at = sub;
-            path = format!("{path} {word}");
-        }
-    }
+    let (at, path) = asked(command, words);
     let names: Vec<&str> = at.get_subcommands().map(clap::Command::get_name).collect();
     anyhow!(
-        "expected a command: one of {}; see scx_roost{path} --help",
+        "expected a command: one of {}; see {path} --help",
         names.join(", ")
     )
 }
@@ -221,7 +243,7 @@ fn no_run_option_with_subcommand(command: &clap::Command, matches: &ArgMatches) 
                 format!("cannot be used with '{name}'")
             };
             Err(anyhow!(
-                "the option '--{option}' {what}; see scx_roost --help"
+                "the option '--{option}' {what}; see scx_roost {name} --help"
             ))
         }
         None => Ok(()),
@@ -238,7 +260,9 @@ fn sentence(error: &str) -> String {
     let lines = error
         .lines()
         .map(str::trim)
-        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more"));
+        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more"))
+        // About a dash at the start of a name, which nobody means.
+        .filter(|l| !l.starts_with("tip: to pass "));
     let joined = lines
         .filter(|l| !l.is_empty())
         .collect::<Vec<_>>()
@@ -247,6 +271,7 @@ fn sentence(error: &str) -> String {
         .strip_prefix("error: ")
         .unwrap_or(&joined)
         .replace(" tip: ", "; tip: ")
+        .replace("invalid digit found in string", "expected a whole number")
 }
 
 impl Cli {
@@ -254,7 +279,7 @@ impl Cli {
         match self.command.take() {
             Some(Sub::Config { verb }) => self.resolve_config(verb, &matches, folder),
             // The subcommand's --json may be given before or after it.
-            Some(sub) => sub.resolve(self.json.json, self.sysfs),
+            Some(sub) => sub.resolve(self.json.json, self.sysfs, folder),
             None => self.resolve_start(matches, folder),
         }
     }
@@ -310,8 +335,10 @@ impl Cli {
             _ if self.once.help_stats => Command::HelpStats,
             Some(interval) => {
                 levels.plan()?;
+                let typed = typed(&matches, "stats_path").then_some(run.stats_path);
+                let configured = || Sockets::of(&Place::of(self.once.config, folder)).stats;
                 Command::Monitor {
-                    path: run.stats_path,
+                    path: typed.unwrap_or_else(configured),
                     interval,
                     json,
                 }
@@ -333,7 +360,7 @@ impl Cli {
             stats_interval: self.once.stats,
             stats_json: self.json.json,
             libbpf: self.libbpf,
-            ..config_of(&levels).map_err(BadConfig)?
+            ..config_of(&levels).map_err(|e| blamed(&levels, e))?
         };
         let saved = place.saved();
         let file = saved.clone();
@@ -358,6 +385,14 @@ impl Cli {
             level,
             run_id: self.once.run_id,
         })
+    }
+}
+
+/// An error of the command line alone is no bad configuration.
+fn blamed(levels: &Levels, e: anyhow::Error) -> anyhow::Error {
+    match levels.files().is_empty() {
+        true => e,
+        false => BadConfig(e).into(),
     }
 }
 
@@ -402,8 +437,8 @@ fn config_of(levels: &Levels) -> Result<Config> {
 }
 
 impl Sub {
-    /// `json`, `sysfs`: as given before the subcommand.
-    fn resolve(self, json: bool, sysfs: SysfsArg) -> Result<Command> {
+    /// `json`, `sysfs`: as given before the subcommand. `folder`: where the configuration is.
+    fn resolve(self, json: bool, sysfs: SysfsArg, folder: &Path) -> Result<Command> {
         Ok(match self {
             Sub::Topology(args) => {
                 args.with(sysfs, json, |sysfs, json| Command::Topology { sysfs, json })
@@ -411,8 +446,13 @@ impl Sub {
             Sub::Doctor(args) => {
                 args.with(sysfs, json, |sysfs, json| Command::Doctor { sysfs, json })
             }
-            Sub::Status { of, json: too } => of.status(json || too),
-            Sub::Stop { at } => Command::Stop { path: at.ctl_path },
+            Sub::Status { of, json: too } => Command::Status {
+                path: of.at(folder),
+                json: json || too,
+            },
+            Sub::Stop { at } => Command::Stop {
+                path: at.at(folder),
+            },
             Sub::Text(text) => text.resolve(json)?,
             Sub::Ctl {
                 verb,
@@ -420,18 +460,18 @@ impl Sub {
                 wait,
                 json: too,
             } => Command::Ctl {
-                path: at.ctl_path,
+                path: at.at(folder),
                 verb,
                 wait: wait.unwrap_or_default(),
                 json: json || too,
             },
             Sub::Exec { args, at } => Command::Exec {
-                path: at.ctl_path,
+                path: at.at(folder),
                 args,
             },
             #[cfg(feature = "export")]
             Sub::Export { args, of } => Command::Export {
-                stats: of.stats_path,
+                stats: of.at(folder),
                 series: args.series(),
                 output: args.output()?,
             },
@@ -461,7 +501,7 @@ impl Sub {
                 args,
                 json: json || too,
             },
-            Sub::Monitor(args) => Command::View(args.options(json)),
+            Sub::Monitor(args) => Command::View(args.options(json, folder)),
             Sub::Config { .. } => unreachable!("it is resolved with the options before it"),
         })
     }
@@ -481,15 +521,6 @@ impl Text {
     }
 }
 
-impl StatsPath {
-    fn status(self, json: bool) -> Command {
-        Command::Status {
-            path: self.stats_path,
-            json,
-        }
-    }
-}
-
 impl MachineArgs {
     /// Merged with the options before the subcommand; those after it take precedence.
     fn with(self, before: SysfsArg, json: bool, of: fn(PathBuf, bool) -> Command) -> Command {
@@ -499,11 +530,11 @@ impl MachineArgs {
 }
 
 impl MonitorArgs {
-    fn options(self, json: bool) -> monitor::Options {
-        let beside = ctl_path_beside(&self.of.stats_path);
+    fn options(self, json: bool, folder: &Path) -> monitor::Options {
+        let (stats_path, ctl_path) = self.at(folder);
         monitor::Options {
-            ctl_path: self.ctl_path.unwrap_or(beside),
-            stats_path: self.of.stats_path,
+            ctl_path,
+            stats_path,
             interval: self.interval,
             json: json || self.json.json,
         }

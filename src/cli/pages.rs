@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_is_told() {
+    fn a_folder_that_cannot_be_written_is_an_error() {
         let error = man(Path::new("/dev/null/x")).unwrap_err().to_string();
         assert_eq!(error, "cannot write manual pages to /dev/null/x");
     }

@@ -229,16 +229,68 @@ fn every_error_is_one_sentence() {
         &["--stats-path", "/x", "export"],
         &["export", "--listen", "10849"],
         &["export", "--interval", "1"],
+        &["export", "--public"],
         &["export", "--once", "--unix", "/x"],
     ] {
         let error = error(args);
         assert!(!error.contains('\n'), "{args:?}: {error}");
-        assert!(
-            error.ends_with("; see scx_roost --help"),
-            "{args:?}: {error}"
-        );
+        assert!(error.ends_with(" --help"), "{args:?}: {error}");
         assert!(!error.starts_with("error"), "{args:?}: {error}");
     }
+}
+
+/// The help of all options is long, and does not have those of a subcommand.
+#[test]
+fn an_error_leads_to_the_help_of_its_command() {
+    for (line, command) in [
+        ("--presett roost", ""),
+        ("nonsense", ""),
+        // A value is no command.
+        ("--slice-us status", ""),
+        ("nonsense ctl set", ""),
+        ("ctl nonsense", " ctl"),
+        ("ctl set --nonsense", " ctl set"),
+        ("--json ctl arms add", " ctl arms add"),
+        ("ctl", " ctl"),
+        ("status --interval 1", " status"),
+        ("--slice-us 1000 topology", " topology"),
+        ("config show --all", " config show"),
+        #[cfg(feature = "export")]
+        ("export --interval 1", " export"),
+        #[cfg(feature = "ab")]
+        ("ab --variant x show", " ab"),
+        #[cfg(feature = "sim")]
+        ("sim fork --seeds 0", " sim"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let told = error(&words);
+        let end = format!("; see scx_roost{command} --help");
+        assert!(told.ends_with(&end), "{line}: {told}");
+    }
+}
+
+#[test]
+fn an_unknown_command_is_unknown_with_all_options_too() {
+    for (line, expected) in [
+        (
+            "statsu --help-all",
+            "unrecognized subcommand 'statsu'; tip: a similar",
+        ),
+        (
+            "--help-all statsu",
+            "unrecognized subcommand 'statsu'; tip: a similar",
+        ),
+        ("ctl bogus --help-all", "unrecognized subcommand 'bogus'"),
+        (
+            "--slice-us 5 --help-all",
+            "invalid value '5' for '--slice-us",
+        ),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert!(error(&words).starts_with(expected), "{}", error(&words));
+    }
+    let help = parsed(&["--help-all", "ctl", "set"]).unwrap();
+    assert!(matches!(help, Command::Print(text) if text.contains("Usage: scx_roost ctl set")));
 }
 
 #[test]
@@ -253,6 +305,38 @@ fn ranges_are_named() {
         );
     }
     assert!(error(&["--stats", "0"]).contains("0.1 to 3600"));
+    let spaced = error(&["--slice-us", "-5"]);
+    assert!(spaced.contains("invalid value '-5'"), "{spaced}");
+    #[cfg(feature = "ab")]
+    assert!(error(&["ab", "-n", "-1"]).contains("invalid value '-1'"));
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn sim_says_what_is_possible() {
+    for (line, expected) in [
+        (
+            "sim tbench --seed -1",
+            "'-1' for '--seed <N>': expected a whole number",
+        ),
+        (
+            "sim tbench --svg x --trace x",
+            "--trace and --svg name the same file",
+        ),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let told = format!("{:#}", parsed(&words).unwrap_err());
+        assert!(told.contains(expected), "{told}");
+    }
+}
+
+/// clap tells how to give an unknown option as a value; nobody means that.
+#[test]
+fn an_unknown_option_is_no_value() {
+    for line in ["config check --json", "exec --jsom"] {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert!(!error(&words).contains("as a value"), "{}", error(&words));
+    }
 }
 
 #[cfg(feature = "ab")]
@@ -368,7 +452,12 @@ fn a_command_without_dashes_gets_a_hint() {
             true => "expected show or compare, or a command after --",
             false => "a command follows --",
         };
-        let end = format!(": {expected}, as in: scx_roost {right}; see scx_roost --help");
+        let command = ["ab", "tune", "exec"]
+            .iter()
+            .find(|c| words.contains(c))
+            .unwrap();
+        let help = format!("scx_roost {command} --help");
+        let end = format!(": {expected}, as in: scx_roost {right}; see {help}");
         assert!(
             told.contains(begin) && told.ends_with(&end),
             "{typed}: {told}"

@@ -4,9 +4,9 @@
 
 use crate::machine::host::Host;
 use crate::policy::arms::DEFAULT_ARM;
+use crate::policy::change::Change;
 use crate::policy::features::{FEATURES, TUNABLES};
 use crate::policy::rules::Whom;
-use crate::policy::settings::Change;
 use crate::util::print;
 use crate::util::refusal::Refused;
 use crate::util::whole_file;
@@ -501,7 +501,7 @@ fn tunables() -> String {
             t.helped()
         );
     }
-    text + "\nFeatures and presets: scx_roost --help"
+    text + "\nFeatures and presets: scx_roost features, scx_roost presets"
 }
 
 /// The text below the options of `ctl`.

@@ -5,6 +5,7 @@
 use crate::machine::host::Host;
 use crate::policy::config::failure_beside;
 use crate::policy::features::{self, FEATURES, FeatureSet};
+use crate::util::plain_file;
 use crate::util::print;
 use crate::util::text::paragraph;
 use crate::wire::stats::client::{self, Client};
@@ -140,24 +141,31 @@ impl Status {
 
     /// Without its statistics: what the kernel says.
     fn of_kernel(host: &Host, path: &Path, e: &anyhow::Error) -> Result<Status> {
-        let ops = host.attached_ops();
-        let (state, next) = match &ops {
-            _ if host.kernel_text("sched_ext/state").is_none() => (
+        let state = host.kernel_text("sched_ext/state");
+        // One that is being removed places no more tasks.
+        let leaves = state.as_deref() == Some("disabling");
+        let ops = host.attached_ops().filter(|_| !leaves);
+        let (state, next) = match (state.as_deref(), &ops) {
+            (None, _) => (
                 State::Impossible,
                 vec!["see what it needs: scx_roost doctor".to_string()],
             ),
-            None => (
+            (_, None) => (
                 State::Stopped,
                 vec![
                     "check this machine: scx_roost doctor".to_string(),
                     "start it: sudo scx_roost".to_string(),
                 ],
             ),
-            Some(ops) if ops.starts_with("roost_") => {
+            (Some(state), Some(ops)) if ops.starts_with("roost_") => {
                 let why = client::no_connection(path, e);
-                (State::Running, vec![why])
+                // 'enabling', and on Linux 6.12 'prepping'.
+                match state {
+                    "enabled" => (State::Running, vec![why]),
+                    _ => (State::Loading, vec![why]),
+                }
             }
-            Some(ops) => (
+            (_, Some(ops)) => (
                 State::Other,
                 vec![format!("stop '{ops}' before you start scx_roost")],
             ),
@@ -174,7 +182,8 @@ impl Status {
     fn text(&self) -> String {
         let mut text = match (&self.state, &self.running) {
             (_, Some(running)) => running.text(self.state == State::Loading),
-            (State::Running | State::Loading, None) => "scx_roost runs\n".to_string(),
+            (State::Running, None) => "scx_roost runs\n".to_string(),
+            (State::Loading, None) => "scx_roost is being loaded\n".to_string(),
             (State::Other, None) => format!(
                 "scx_roost does not run: the sched_ext scheduler '{}' does\n",
                 self.ops
@@ -206,7 +215,7 @@ impl Status {
 
 /// The first line of the note beside the socket.
 fn failure(path: &Path) -> Option<String> {
-    let note = std::fs::read_to_string(failure_beside(path)).ok()?;
+    let note = plain_file::text(&failure_beside(path)).ok()?;
     note.lines().next().map(str::to_string)
 }
 
@@ -460,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn what_is_wrong_is_shown() {
         let mut m = metrics();
         let throttled = ConditionMetrics {
             active: 1,
@@ -529,6 +538,18 @@ mod tests {
         );
         std::fs::write(kernel.join("root/ops"), "roost_0.1.0\n").unwrap();
         told(State::Running, "scx_roost runs\n");
+        for (state, expected, first) in [
+            ("prepping\n", State::Loading, "scx_roost is being loaded\n"),
+            ("enabling\n", State::Loading, "scx_roost is being loaded\n"),
+            (
+                "disabling\n",
+                State::Stopped,
+                "scx_roost does not run: the kernel's own",
+            ),
+        ] {
+            std::fs::write(kernel.join("state"), state).unwrap();
+            told(expected, first);
+        }
     }
 
     #[test]

@@ -263,7 +263,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     #[test]
-    fn an_end_is_told_once_after_each_attach() {
+    fn an_end_is_reported_once_after_each_attach() {
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let (one, two) = (told.clone(), told.clone());
         let mut observer = Observer {

@@ -2,8 +2,9 @@
 //! Reads small files that may be missing, and collects complaints about those with unexpected
 //! content.
 
-use super::files::{bounded, parse_spaced, trimmed};
+use super::files::{parse_spaced, trimmed};
 use crate::machine::host::Host;
+use crate::util::plain_file;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -51,7 +52,7 @@ impl<'a> Asker<'a> {
     }
 
     fn read(&mut self, path: &Path) -> Option<String> {
-        match bounded(path) {
+        match plain_file::text(path) {
             Ok(text) => Some(trimmed(&text).to_string()),
             // A CPU or a driver may go away during the read.
             Err(e) if gone(&e) => None,

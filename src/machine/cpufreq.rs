@@ -2,10 +2,10 @@
 //! What sets the frequencies, and what `--cpuperf` means there. Only the schedutil governor uses a
 //! scheduler's requests; under any other they have no effect.
 
-use super::files::bounded;
 use crate::bpf::intf;
 use crate::machine::host::Host;
 use crate::machine::names;
+use crate::util::plain_file;
 use std::fs::DirEntry;
 
 /// Which frequencies the scheduler requests of the cpufreq governor: the value of `--cpuperf`.
@@ -30,7 +30,7 @@ impl CpuFreq {
         let dir = host.sys.join("devices/system/cpu/cpufreq");
         let policies = || std::fs::read_dir(&dir).into_iter().flatten().flatten();
         let each = |name: &str| {
-            let read = |policy: DirEntry| bounded(&policy.path().join(name)).ok();
+            let read = |policy: DirEntry| plain_file::text(&policy.path().join(name)).ok();
             let all = policies().filter_map(read).map(|s| s.trim().to_string());
             names(all.collect::<Vec<_>>().iter())
         };

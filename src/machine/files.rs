@@ -2,50 +2,25 @@
 //! Readers of small files of /sys. Their errors say what was expected.
 
 use crate::bpf::intf;
+use crate::util::plain_file;
 use anyhow::{Context, Result, bail};
-use std::fs::OpenOptions;
-use std::io::{Error, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-/// The longest file that is read, bytes. Those of /sys have a page or, for large machines, some.
-const LONGEST: u64 = 1 << 20;
 
 /// The text between blanks. Programs that copy /sys end files with a NUL.
 pub fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || c == '\0')
 }
 
-/// Reads a file of a tree that may be anybody's. Errors: it is long, or no plain file, which might
-/// never end.
-pub fn bounded(path: &Path) -> std::io::Result<String> {
-    // Opening a FIFO must not block.
-    let mut options = OpenOptions::new();
-    let file = options
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)?;
-    let wrong = |what: String| Err(Error::new(ErrorKind::InvalidInput, what));
-    if !file.metadata()?.is_file() {
-        return wrong("it is not a plain file".to_string());
-    }
-    let mut text = String::new();
-    file.take(LONGEST + 1).read_to_string(&mut text)?;
-    match text.len() as u64 <= LONGEST {
-        true => Ok(text),
-        false => wrong(format!("it is longer than {LONGEST} bytes")),
-    }
-}
-
 /// The text of a file that must exist.
 pub fn text(path: &Path) -> Result<String> {
-    let text = bounded(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = plain_file::text(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(trimmed(&text).to_string())
 }
 
 /// The text of a file that may be missing. A file that exists and cannot be read is an error.
 pub fn optional_text(path: &Path) -> Result<Option<String>> {
-    match bounded(path) {
+    match plain_file::text(path) {
         Ok(text) => Ok(Some(trimmed(&text).to_string())),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
@@ -197,37 +172,6 @@ pub fn parse_kb(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_may_never_end_is_not_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        std::fs::write(at("most"), "0".repeat(LONGEST as usize)).unwrap();
-        assert!(text(&at("most")).is_ok());
-        std::fs::write(at("long"), "0".repeat(LONGEST as usize + 1)).unwrap();
-        std::os::unix::fs::symlink("/dev/zero", at("zero")).unwrap();
-        let made = std::process::Command::new("mkfifo")
-            .arg(at("fifo"))
-            .status();
-        assert!(made.unwrap().success());
-        for (name, told) in [
-            ("long", "it is longer than 1048576 bytes"),
-            ("zero", "it is not a plain file"),
-            ("fifo", "it is not a plain file"),
-            ("", "it is not a plain file"),
-        ] {
-            for error in [
-                text(&at(name)).unwrap_err(),
-                optional_text(&at(name)).unwrap_err(),
-            ] {
-                let error = format!("{error:#}");
-                assert!(
-                    error.starts_with("cannot read /") && error.ends_with(told),
-                    "{error}"
-                );
-            }
-        }
-    }
 
     #[test]
     fn lists_as_the_kernel_writes_them() {

@@ -4,6 +4,7 @@
 //! test can have two machines.
 
 use super::files::trimmed;
+use crate::util::plain_file;
 use anyhow::{Context, Result};
 use scx_utils::compat;
 use std::ffi::OsString;
@@ -63,9 +64,10 @@ impl Host {
         self.kernel == Path::new("/sys/kernel")
     }
 
-    /// The trimmed text of a file below /sys. None: it cannot be read.
+    /// The trimmed text of a file below /sys, or of a tree of a user's. None: it cannot be read.
     pub fn sys_text(&self, path: &str) -> Option<String> {
-        text(&self.sys.join(path))
+        let text = plain_file::text(&self.sys.join(path)).ok()?;
+        Some(trimmed(&text).to_string())
     }
 
     /// The same below /sys/kernel.

@@ -41,7 +41,7 @@ pub use modes::Modes;
 pub use policy::{Policies, Policy, driver, names};
 pub use power::Power;
 pub use prefcore::Rankings;
-pub use read::{advice, possible_cpus};
+pub use read::{advice, possible_cpus, read_advised};
 pub use throttle::{Throttled, Throttles};
 
 use serde::Serialize;

@@ -8,7 +8,7 @@
 use super::files::{numbered, optional_cpulist, optional_text, parse_kb, shown, text};
 use super::{Cpu, Llc, LlcKind, Machine, Node};
 use crate::bpf::intf;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
 use std::path::Path;
@@ -98,6 +98,11 @@ fn check_folder(dir: &Path) -> Result<()> {
             .with_context(|| format!("cannot read {}", dir.display()));
     }
     Ok(())
+}
+
+/// As `Machine::read`, with what to do about an error.
+pub fn read_advised(root: &Path) -> Result<Machine> {
+    Machine::read(root).map_err(|e| anyhow!("{e:#}: {}", advice(&e)))
 }
 
 /// What to do about an error of `Machine::read`.

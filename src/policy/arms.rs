@@ -5,8 +5,9 @@
 use crate::bpf::intf::{MAX_ARMS, policy_image};
 use crate::machine::Power;
 use crate::model::FreqRule;
+use crate::policy::change::Change;
 use crate::policy::features::{self, bits};
-use crate::policy::settings::{Change, Settings};
+use crate::policy::settings::Settings;
 use crate::publish::image_of_rows;
 use crate::util::refusal::refuse;
 use anyhow::{Context, Result, bail};

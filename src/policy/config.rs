@@ -16,6 +16,8 @@ use std::time::Duration;
 /// kernel: sd->imbalance_pct between cores.
 const IMBALANCE_PCT: u32 = 117;
 
+/// Where the configuration of a machine is.
+pub const FOLDER: &str = "/etc/scx_roost";
 /// Where scx_stats clients look.
 pub const STATS_PATH: &str = "/var/run/scx/root/stats";
 /// The name of the control socket, in the folder of the statistics socket.

@@ -4,10 +4,10 @@
 //! own parser.
 
 use crate::policy::arms::{DEFAULT_ARM, check_name};
+use crate::policy::change::Change;
 use crate::policy::features::{TUNABLES, feature};
 use crate::policy::plan::{Changes, RuleOf};
 use crate::policy::rules::Whom;
-use crate::policy::settings::Change;
 use crate::util::names::instead;
 use anyhow::{Context, Result, anyhow, ensure};
 use std::collections::BTreeMap;
@@ -300,7 +300,12 @@ impl Change {
             }
         }
         for (key, value) in &self.set {
-            table.insert(key.clone(), Value::try_from(value)?);
+            // A number may come as a text, from a command line.
+            let text = value.as_str().unwrap_or_default();
+            let number = text.bytes().all(|b| b.is_ascii_digit());
+            let number = text.parse().ok().filter(|_| number);
+            let value = number.map_or_else(|| Value::try_from(value), |n| Ok(Value::Integer(n)))?;
+            table.insert(key.clone(), value);
         }
         Ok(table)
     }

@@ -4,6 +4,7 @@
 //! kernel: it looks up cgroups and processes.
 
 pub mod arms;
+pub mod change;
 pub mod config;
 pub mod features;
 pub mod file;

@@ -4,8 +4,9 @@
 //! again.
 
 use crate::policy::arms::{Arms, DEFAULT_ARM};
+use crate::policy::change::Change;
 use crate::policy::rules::{Found, Rules, Whom};
-use crate::policy::settings::{Change, Settings};
+use crate::policy::settings::Settings;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn an_error_says_what_is_wrong() {
         let mut rules = rules();
         let refused = |result: Result<()>, part: &str| {
             let error = format!("{:#}", result.unwrap_err());

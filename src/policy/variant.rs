@@ -2,9 +2,10 @@
 //! A variant as one word, for comparisons: a preset or a profile, and after it the settings that
 //! differ.
 
+use crate::policy::change::Change;
 use crate::policy::features;
 use crate::policy::profiles;
-use crate::policy::settings::{Change, Settings};
+use crate::policy::settings::Settings;
 use crate::util::names::instead;
 use anyhow::{Result, bail, ensure};
 

@@ -70,7 +70,8 @@ pub fn refuse_unknown(mut plan: Plan) -> Result<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::settings::{Change, Settings};
+    use crate::policy::change::Change;
+    use crate::policy::settings::Settings;
 
     fn refused(everybody: Settings) -> Result<Settings> {
         let plan = Plan {

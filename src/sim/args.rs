@@ -5,6 +5,7 @@ use super::load::{self, Load};
 use super::recording::{self, Recording};
 use super::table::{Effort, MatrixPlan, TablePlan};
 use super::{MACHINES, Model, Pictures, Policy, model};
+use crate::util::plain_file;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgGroup, Args, Command, FromArgMatches, Subcommand};
 use std::ffi::OsString;
@@ -361,7 +362,7 @@ impl SimArgs {
             variants: self.variants("mainline")?,
             seeds: self.seeds()?,
             counters: self.counters,
-            pictures: self.pictures(),
+            pictures: self.pictures()?,
             check: self.check,
             again: self.again(workload),
         })
@@ -398,7 +399,7 @@ impl SimArgs {
             variants: self.variants("eevdf")?,
             seeds: 1..2,
             counters: self.counters,
-            pictures: self.pictures(),
+            pictures: self.pictures()?,
             check: self.check,
             again: self.again(&format!("--replay {}", path.display())),
         })
@@ -408,12 +409,16 @@ impl SimArgs {
         self.set.iter().map(|set| setting(set)).collect()
     }
 
-    fn pictures(&self) -> Pictures {
-        Pictures {
+    fn pictures(&self) -> Result<Pictures> {
+        ensure!(
+            self.trace.is_none() || self.trace != self.svg,
+            "--trace and --svg name the same file: give them two"
+        );
+        Ok(Pictures {
             trace: self.trace.clone(),
             svg: self.svg.clone(),
             window: self.window,
-        }
+        })
     }
 
     /// `base`: the first one, if none is given.
@@ -465,7 +470,7 @@ impl SimArgs {
         };
         if let Some(path) = &self.params {
             let told = || format!("--params {}", path.display());
-            let text = fs::read_to_string(path).with_context(told)?;
+            let text = plain_file::text(path).with_context(told)?;
             model.params.read(&text).with_context(told)?;
         }
         self.param
@@ -485,7 +490,7 @@ pub(super) fn text(workload: &str) -> Result<String> {
             "there is no workload {workload}; --list shows the workloads, a file needs its path, as in ./{workload}"
         );
     }
-    fs::read_to_string(Path::new(workload))
+    plain_file::text(Path::new(workload))
         .with_context(|| format!("cannot read the workload {workload}"))
 }
 

@@ -8,8 +8,8 @@ use super::params::Params;
 use super::speed::Cores;
 use crate::machine::cpufreq::CpuFreq;
 use crate::machine::host::Host;
-use crate::machine::{Cpu, Facts, Llc, LlcKind, Machine, Node, Policies, Policy, advice};
-use anyhow::{Context, Result};
+use crate::machine::{Cpu, Facts, Llc, LlcKind, Machine, Node, Policies, Policy, read_advised};
+use anyhow::Result;
 use std::path::Path;
 
 /// Names as in data/params.tsv, with descriptions.
@@ -105,11 +105,7 @@ impl Model {
     /// The machine whose files are below `sysfs`, with the parameters of any machine (`*`). Errors:
     /// it cannot be read.
     pub fn read(sysfs: &Path) -> Result<Model> {
-        let machine = Machine::read(sysfs);
-        let machine: Machine = machine.or_else(|error| {
-            let advice = advice(&error);
-            Err(error).context(advice)
-        })?;
+        let machine = read_advised(sysfs)?;
         let policies = Policies::read(&Host::new(sysfs), machine.nr_cpu_ids.into());
         Ok(Model {
             name: sysfs.display().to_string(),

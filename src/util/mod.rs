@@ -10,6 +10,7 @@ pub(crate) mod hash;
 pub mod journal;
 pub mod names;
 pub mod parse;
+pub mod plain_file;
 pub mod print;
 pub mod privileges;
 pub mod refusal;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Requests to the control socket: a line of JSON each, and a line of JSON as the answer.
 
+use crate::policy::change::Change;
 use crate::policy::rules::Whom;
-use crate::policy::settings::Change;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

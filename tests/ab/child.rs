@@ -34,7 +34,7 @@ pub fn runs(workload: &Workload) -> Result<Sample, Failure> {
     run(workload, None, &|| None, &|| false, &mut |_| ())
 }
 
-fn told(script: &str) -> String {
+fn failure(script: &str) -> String {
     runs(&workload(script)).unwrap_err().to_string()
 }
 
@@ -120,14 +120,14 @@ fn the_hardware_counts_where_it_can() {
 #[test]
 fn what_fails_says_how() {
     assert_eq!(
-        told("echo no luck >&2; exit 3"),
+        failure("echo no luck >&2; exit 3"),
         "the command failed (exit status: 3); its last output: no luck"
     );
     assert_eq!(
-        told("echo so far; kill -SEGV $$"),
+        failure("echo so far; kill -SEGV $$"),
         "the command failed (signal: 11 (SIGSEGV)); its last output: so far"
     );
-    assert_eq!(told("exit 1"), "the command failed (exit status: 1)");
+    assert_eq!(failure("exit 1"), "the command failed (exit status: 1)");
     let missing = |word: &str| {
         let missing = Workload {
             command: vec![word.into()],
@@ -189,7 +189,7 @@ fn a_stop_of_this_process_is_no_time_of_the_command() {
     let ignored = sample.output.split_whitespace().last().unwrap();
     let ignored = u64::from_str_radix(ignored, 16).unwrap();
     assert_eq!(ignored & 1 << (libc::SIGTSTP - 1), 0, "{ignored:x}");
-    let told = told("kill -CONT $PPID; sleep 7657");
+    let told = failure("kill -CONT $PPID; sleep 7657");
     assert!(
         told.starts_with("this process was continued (SIGCONT) while the command ran"),
         "{told}"
@@ -203,7 +203,7 @@ fn what_forks_away_or_daemonises_is_found_and_ended() {
         ("sleep 7656 &", "forked away"),
         ("(setsid sleep 7656 &) ; sleep 0.3", "daemonised"),
     ] {
-        let told = told(script);
+        let told = failure(script);
         assert!(
             told.starts_with("the command ended and left processes running"),
             "{told}"

@@ -2,7 +2,7 @@
 //! Result files: an error in one is a sentence. One process at a time writes a file, and a run
 //! continues where its file ends.
 
-use crate::played::{header, lines, played_runs};
+use crate::played::{complete, header, lines};
 use scx_roost::ab::analysis;
 use scx_roost::ab::report::Report;
 use scx_roost::ab::result::{Header, Recorded, ResultFile};
@@ -11,19 +11,8 @@ use std::fs;
 
 const TWO: [&str; 2] = ["mainline", "roost"];
 
-fn whole() -> Recorded {
-    let header = header(&TWO, Plan::Fixed(6));
-    let runs = played_runs(&header, 1);
-    Recorded {
-        header,
-        runs,
-        failed: Vec::new(),
-        asked: None,
-    }
-}
-
 fn text() -> String {
-    lines(&whole())
+    lines(&complete())
 }
 
 #[test]
@@ -128,7 +117,7 @@ fn no_part_of_a_file_brings_it_down() {
 #[test]
 fn a_value_that_is_missing_pairs_nothing() {
     for variant in TWO {
-        let mut recorded = whole();
+        let mut recorded = complete();
         let run = recorded.runs.iter_mut().rfind(|r| r.variant == variant);
         run.unwrap().values.clear();
         let judged = analysis::judged(&recorded.header, &recorded.runs, &recorded.failed).unwrap();

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How to keep what `tune` has found: the printed commands are valid, and last over a restart.
+//! How to keep what `tune` has found: the printed commands and the file are valid.
 
 use scx_roost::ab::lasting::Lasting;
 use scx_roost::ab::variant::Scope;
 use scx_roost::cli::{self, Command};
 use scx_roost::policy::arms::Arms;
+use scx_roost::policy::config::Config;
+use scx_roost::policy::features::SLICE;
 use scx_roost::policy::settings::Settings;
+use scx_roost::policy::variant;
 
 const BASE: &str = "mainline+rescue-us=9000";
 const FOUND: &str = "mainline+prev_core=on+prev_idle=off+slice-us=5600";
@@ -20,6 +23,21 @@ fn read(line: &str) -> Command {
     cli::parse(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
+fn run(line: &str) -> Config {
+    match read(line) {
+        Command::Run { config, .. } => *config,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// What a start has that reads this file.
+fn configured(lasting: &Lasting) -> Config {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("50-tune.toml");
+    std::fs::write(&file, &lasting.config).unwrap();
+    run(&format!("scx_roost --config {}", file.display()))
+}
+
 /// For all tasks: the scheduler starts with the found settings, also as a service.
 #[test]
 fn for_the_machine_it_is_a_start() {
@@ -28,8 +46,7 @@ fn for_the_machine_it_is_a_start() {
         "scx_roost --preset mainline --enable prev_core --disable prev_idle --slice-us 5600";
     assert_eq!(lasting.now, [start]);
     assert_eq!((&lasting.each_time, &lasting.arm), (&None, &None));
-    let service = format!("ExecStart={start}");
-    assert_eq!(lasting.drop_in, ["[Service]", "ExecStart=", &service]);
+    assert_eq!(configured(&lasting).settings, run(start).settings);
     assert!(matches!(read(start), Command::Run { .. }));
     let set = "scx_roost ctl set --arm default --preset mainline --enable prev_core --disable prev_idle --set slice-us=5600";
     assert_eq!(lasting.otherwise, set);
@@ -37,16 +54,14 @@ fn for_the_machine_it_is_a_start() {
     let text = lasting.text();
     for part in [
         "To apply it now for all tasks, run as root:\n  scx_roost --preset",
-        "/etc/systemd/system/scx_roost.service.d/tune.conf (mkdir -p its folder), and then: systemctl daemon-reload",
-        "add the other options that 'systemctl cat scx_roost' shows",
-        "\n  [Service]\n  ExecStart=\n  ExecStart=scx_roost --preset",
+        "put this into /etc/scx_roost/config.d/50-tune.toml (mkdir -p its folder), and then: scx_roost config check\n",
+        "\n  preset = \"mainline\"\n  slice-us = 5600\n",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
 }
 
-/// All other tasks stay on the base, after a restart too. The commands that make the arm again wait
-/// for the scheduler.
+/// All other tasks stay on the base, at each start too.
 #[test]
 fn for_a_command_it_is_an_arm() {
     let lasting = lasting(Scope::Workload, &["/opt/a game/game", "it's"]);
@@ -59,40 +74,38 @@ fn for_a_command_it_is_an_arm() {
         lasting.each_time.as_deref(),
         Some(r"scx_roost exec --arm game -- '/opt/a game/game' 'it'\''s'")
     );
-    let mut drop_in = vec![
-        "[Service]".to_string(),
-        "ExecStart=".to_string(),
-        "ExecStart=scx_roost --preset mainline --rescue-us 9000".to_string(),
-    ];
-    // If a command fails, the service stays. Together they wait for less than systemd's timeout.
-    let post = |(wait, c)| format!("ExecStartPost=-scx_roost ctl {wait}{c}");
-    drop_in.extend(["--wait 20 ", ""].into_iter().zip(calls).map(post));
-    assert_eq!(lasting.drop_in, drop_in);
-    for line in lasting.now.iter().chain(&lasting.drop_in[2..]) {
-        let begin = line.find("scx_roost").unwrap();
-        read(&line[begin..]);
+    for line in &lasting.now {
+        read(line);
     }
+    let config = configured(&lasting);
+    let base = run("scx_roost --preset mainline --rescue-us 9000").settings;
+    assert_eq!(config.settings, base);
+    let arm = &config.arms["game"];
+    let found = variant::settings(FOUND).unwrap();
+    assert_eq!(arm.features, found.features);
+    assert_eq!(arm.value(&SLICE, 8), 5600);
     let text = lasting.text();
     for part in [
         "start the command on it each time:\n  scx_roost ctl arms add",
         "\n  scx_roost exec --arm game -- ",
         "start the base first:\n  scx_roost --preset mainline",
-        "create this file\n/etc/systemd/system/scx_roost.service.d/tune-game.conf (",
-        "  ExecStartPost=",
+        "put this into /etc/scx_roost/config.d/50-tune-game.toml (",
+        "\n  [arms.game]\n",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
 }
 
-/// In a unit a percent sign has another meaning.
 #[test]
-fn a_value_in_percent_is_one_in_the_unit_too() {
+fn a_value_that_is_no_number_is_one_of_a_file_too() {
     let base = "roost+freq-threshold=+5%";
     let command = ["game".to_string()];
     let lasting = Lasting::new(base, base, Scope::Machine, &command).unwrap();
     assert!(lasting.now[0].contains("+5%"), "{:?}", lasting.now);
-    let start = lasting.drop_in.last().unwrap();
-    assert!(start.ends_with("--freq-threshold +5%%"), "{start}");
+    assert_eq!(
+        configured(&lasting).settings,
+        variant::settings(base).unwrap()
+    );
 }
 
 #[test]
@@ -110,6 +123,6 @@ fn the_arm_is_named_after_the_program() {
         let arm = lasting.arm.unwrap();
         assert_eq!(arm, name, "{program}");
         Arms::new(Settings::default()).add(&arm, None).unwrap();
-        assert!(lasting.file.ends_with(&format!("/tune-{name}.conf")));
+        assert!(lasting.file.ends_with(&format!("/50-tune-{name}.toml")));
     }
 }

@@ -21,10 +21,8 @@ fn recorded(variants: &[&str], metric: &str, better: Direction, values: &[&[f64]
         run.values.insert(metric.to_string(), value);
     }
     Recorded {
-        header,
         runs,
-        failed: Vec::new(),
-        asked: None,
+        ..Recorded::new(header)
     }
 }
 

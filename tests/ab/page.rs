@@ -3,32 +3,19 @@
 //! the path for that.
 
 use crate::child::alone;
-use crate::played::{header, lines, played_runs};
+use crate::played::{complete, lines};
 use scx_roost::ab::page::Page;
 use scx_roost::ab::report::Report;
 use scx_roost::ab::report::html::html;
-use scx_roost::ab::result::Recorded;
-use scx_roost::ab::stats::plan::Plan;
 use std::fs;
 use std::os::unix::fs::{lchown, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-fn recorded() -> Recorded {
-    let header = header(&["mainline", "roost"], Plan::Fixed(6));
-    let runs = played_runs(&header, 1);
-    Recorded {
-        header,
-        runs,
-        failed: Vec::new(),
-        asked: None,
-    }
-}
-
 /// A folder with the result file 'r'.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("r"), lines(&recorded())).unwrap();
+    fs::write(folder.path().join("r"), lines(&complete())).unwrap();
     folder
 }
 
@@ -195,7 +182,7 @@ fn a_link_of_another_user_leads_nowhere() {
 fn nothing_is_written_through_a_link() {
     let folder = folder();
     let at = folder.path();
-    let recorded = recorded();
+    let recorded = complete();
     let report = Report::new(&recorded).unwrap();
     let page = Page(Some(at.join("h")));
     page.check(&at.join("r")).unwrap();

@@ -18,10 +18,8 @@ fn recorded(variants: &[&str], change: impl Fn(&mut Repetition)) -> Recorded {
     let mut runs = played_runs(&header, 1);
     runs.iter_mut().for_each(change);
     Recorded {
-        header,
         runs,
-        failed: Vec::new(),
-        asked: None,
+        ..Recorded::new(header)
     }
 }
 

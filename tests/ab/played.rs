@@ -189,6 +189,16 @@ pub fn lines(recorded: &Recorded) -> String {
     lines.into_iter().map(|line| line.unwrap() + "\n").collect()
 }
 
+/// Two variants with all their runs.
+pub fn complete() -> Recorded {
+    let header = header(&["mainline", "roost"], Plan::Fixed(6));
+    let runs = played_runs(&header, 1);
+    Recorded {
+        runs,
+        ..Recorded::new(header)
+    }
+}
+
 /// All runs of such a comparison.
 pub fn played_runs(header: &Header, seed: u64) -> Vec<Repetition> {
     played(header, &mut Played::new(seed)).unwrap().0.runs

@@ -221,7 +221,7 @@ fn what_is_coarser_than_the_margin_is_not_equivalent() {
 const SECONDS: &str = "regex:([0-9.]+) s";
 
 /// The verdict on these values, which depend on the block and on whether it is the other variant.
-fn told(metric: &str, plan: Plan, value: impl Fn(usize, bool) -> f64) -> Judged {
+fn verdict_on(metric: &str, plan: Plan, value: impl Fn(usize, bool) -> f64) -> Judged {
     let mut header = header(&["mainline", "scx:other"], Plan::Fixed(plan.max()));
     let mut runs = played_runs(&header, 1);
     header.rule.plan = plan;
@@ -259,7 +259,7 @@ fn what_is_printed_no_finer_than_the_margin_is_not_equivalent() {
         ("wall", 5.0, 5.0, false),
         ("system", 0.0, 0.0, false),
     ] {
-        let judged = told(metric, Plan::Fixed(30), once(usual, other));
+        let judged = verdict_on(metric, Plan::Fixed(30), once(usual, other));
         let seen = (judged.verdict, judged.against);
         let expected = match coarse {
             true => (Verdict::Inconclusive, Some(Against::Steps)),
@@ -267,7 +267,7 @@ fn what_is_printed_no_finer_than_the_margin_is_not_equivalent() {
         };
         assert_eq!(seen, expected, "{metric} {usual} {other}");
     }
-    let apart = told(
+    let apart = verdict_on(
         SECONDS,
         Plan::Fixed(12),
         |_, other| if other { 6.0 } else { 5.0 },
@@ -280,13 +280,13 @@ fn what_is_printed_no_finer_than_the_margin_is_not_equivalent() {
 /// equal before into a difference.
 #[test]
 fn how_fine_a_metric_is_takes_nothing_back() {
-    let early = told(SECONDS, Plan::Auto(40), |b, o| match b {
+    let early = verdict_on(SECONDS, Plan::Auto(40), |b, o| match b {
         3 if o => 101.0,
         30.. => 40.0,
         _ => 100.0,
     });
     assert_eq!((early.verdict, early.blocks), (Verdict::Equivalent, 30));
-    let worse = told(SECONDS, Plan::Auto(40), |b, other| match b {
+    let worse = verdict_on(SECONDS, Plan::Auto(40), |b, other| match b {
         39 => 49.5,
         10.. if other => 70.0,
         _ => 49.0,

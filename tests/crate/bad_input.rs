@@ -71,8 +71,58 @@ fn unknown_names() {
 }
 
 #[test]
+fn a_fifo_in_a_tree_holds_nothing_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let cpu = dir.path().join("devices/system/cpu");
+    std::fs::create_dir_all(cpu.join("cpu0/topology")).unwrap();
+    for file in ["possible", "online", "cpu0/topology/core_cpus_list"] {
+        std::fs::write(cpu.join(file), "0").unwrap();
+    }
+    let made = Command::new("mkfifo").arg(cpu.join("isolated")).status();
+    assert!(made.unwrap().success());
+    let output = Command::new("timeout")
+        .args(["10", env!("CARGO_BIN_EXE_scx_roost"), "doctor", "--sysfs"])
+        .arg(dir.path())
+        .output()
+        .expect("timeout runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("1 CPU of 1 online"), "{text}");
+}
+
+/// 78 is for files: a service is not started again then.
+#[test]
+fn contradictions_of_the_command_line() {
+    for (line, expected) in [
+        (
+            "--slice-us 900 --min-slice-us 2000",
+            "slice-us 900 is below",
+        ),
+        ("--enable claim --disable claim", "is given to both"),
+        ("--stats-path /x --ctl-path /x", "are both /x"),
+    ] {
+        let line = format!("--config none {line}");
+        let sentence = refusal(&line.split(' ').collect::<Vec<_>>());
+        assert!(sentence.contains(expected), "{sentence}");
+    }
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn a_file_that_cannot_be_written_is_known_before_a_measurement() {
+    let begin = std::time::Instant::now();
+    let sentence = refusal(&["sim", "calibrate", "--output", "/nonexistent/x"]);
+    assert!(
+        sentence.contains("cannot write /nonexistent/x: No such"),
+        "{sentence}"
+    );
+    assert!(begin.elapsed() < std::time::Duration::from_secs(5));
+}
+
+#[test]
 fn a_sysfs_that_is_none() {
-    for command in ["topology", "doctor"] {
+    let commands = ["topology", "doctor", "advise"];
+    let built = |command: &&&str| **command != "advise" || cfg!(feature = "sim");
+    for command in commands.iter().filter(built) {
         let output = roost(&[command, "--sysfs", "/nonexistent"]);
         assert_eq!(output.status.code(), Some(1));
         let text =
@@ -123,6 +173,50 @@ fn a_sysfs_that_may_not_be_read() {
     );
     // So that the folder can be removed.
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
+}
+
+/// Each place that takes a file of the user's, and what may hold up a reader.
+#[test]
+fn what_is_no_text_is_refused_wherever_a_file_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let made = Command::new("mkfifo").arg(path("fifo")).status();
+    assert!(made.unwrap().success());
+    std::fs::write(path("long"), "#".repeat((1 << 20) + 1)).unwrap();
+    std::fs::write(path("binary"), [0xff, 0xfe]).unwrap();
+    let files = ["fifo", "long", "binary", "missing"].map(path);
+    let devices = ["/dev/zero", "/dev/tty", "/proc/kmsg", "/dev/null/x"].map(String::from);
+    for file in files.iter().chain(&devices) {
+        let compared = format!("ab compare {file} {file}");
+        let mut lines = vec![
+            format!("--config {file}"),
+            format!("config check {file}"),
+            format!("--config {file} config show"),
+        ];
+        if cfg!(feature = "sim") {
+            lines.push(format!("sim {file}"));
+            lines.push(format!("sim {file}.json"));
+            lines.push(format!("sim fork --params {file}"));
+            lines.push(format!("sim --machine tr-3970x --replay {file}"));
+        }
+        if cfg!(feature = "ab") {
+            lines.push(format!("ab show {file}"));
+            lines.push(compared);
+        }
+        for line in lines {
+            let args: Vec<&str> = line.split(' ').collect();
+            let output = Command::new("timeout")
+                .args(["10", env!("CARGO_BIN_EXE_scx_roost")])
+                .args(&args)
+                .output()
+                .expect("timeout runs");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let status = output.status.code();
+            assert!(status == Some(1) || status == Some(78), "{line}: {stderr}");
+            assert!(stderr.contains(file.as_str()), "{line}: {stderr}");
+            assert_eq!(stderr.lines().count(), 1, "{line}: {stderr}");
+        }
+    }
 }
 
 #[test]

@@ -292,7 +292,7 @@ fn without_root(text: &str, tree: &Tree) -> String {
     text.replace(tree.root().to_str().unwrap(), "ROOT")
 }
 
-fn told(tree: &Tree) -> String {
+fn described(tree: &Tree) -> String {
     let machine = Machine::read(tree.root()).unwrap();
     let model = Outlook::read(&Host::in_folder(tree.root()), &machine);
     without_root(&(summary(&machine) + "\n" + &model.text()), tree)
@@ -311,7 +311,7 @@ fn each_machine_is_described_correctly() {
     let expected = expected();
     let mut wrong = String::new();
     for (name, make) in MACHINES {
-        let told = told(&make());
+        let told = described(&make());
         // Where lines break depends on the length of the folder's name.
         let words = |text: &str| {
             text.split_whitespace()
@@ -336,7 +336,7 @@ fn the_commands_show_it_of_a_folder() {
         let topology = run("topology", &tree);
         assert!(topology.status.success(), "{name}");
         let text = String::from_utf8(topology.stdout).unwrap();
-        let model = told(&tree);
+        let model = described(&tree);
         let model = model.split_once('\n').unwrap().1;
         assert!(
             without_root(&text, &tree).ends_with(model),

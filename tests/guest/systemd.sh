@@ -110,7 +110,7 @@ check "it may not control" su nobody -s /bin/sh -c '! scx_roost ctl show 2>/dev/
 check "a deaf daemon says so" grep -q 'the next look notices its end' $LOG
 works $LOADER
 
-# A drop-in like those that tune prints, and with a group.
+# A drop-in with a group, and an arm that is made when it runs.
 cat >$UNITS/scx_roost.service.d/more.conf <<'UNIT'
 [Service]
 ExecStart=

@@ -5,9 +5,12 @@
 use super::service::Running;
 use crate::cli::{self, Command};
 use crate::policy::arms::DEFAULT_ARM;
-use crate::policy::features::{self, FeatureSet};
+use crate::policy::change::Change;
+use crate::policy::features::{self, FeatureSet, Tunable};
+use crate::policy::profiles;
 use crate::policy::rules::Whom;
-use crate::policy::settings::Change;
+use crate::policy::settings::Settings;
+use crate::policy::variant;
 use crate::wire::client::ask;
 use crate::wire::protocol::Op;
 use anyhow::{Context, Result, ensure};
@@ -32,6 +35,9 @@ pub struct Live {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Arm {
     name: String,
+    /// 'auto: powersave' if it follows the machine's power setting; empty: none.
+    #[serde(default)]
+    profile: String,
     preset: String,
     features: String,
     tunables: BTreeMap<String, Value>,
@@ -141,6 +147,13 @@ impl Live {
     }
 }
 
+/// The CPUs of the machine; this process may have fewer.
+pub fn nr_online() -> u32 {
+    // SAFETY: it reads a number.
+    let nr = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u32::try_from(nr).unwrap_or(1)
+}
+
 /// The errors.
 fn send(ctl: &Path, ops: Vec<Op>) -> Vec<String> {
     let wrong = |op: &Op| Some(format!("{:#}", ask(ctl, op).err()?));
@@ -176,22 +189,47 @@ impl Arm {
     fn change(&self, now: Option<&Arm>) -> Change {
         let missing = self.missing_parents();
         let is = |name: &str| self.has(name) || missing.iter().any(|parent| parent == name);
-        let preset = features::preset(&self.preset);
-        let preset = preset.map_or_else(FeatureSet::default, |p| p.features);
+        let followed = self.followed();
+        let base = match &followed {
+            Some(settings) => settings.features,
+            None => features::preset(&self.preset).map_or_else(FeatureSet::default, |p| p.features),
+        };
         let other = features::FEATURES
             .iter()
-            .filter(|f| is(f.name) != preset.has(f.bit));
+            .filter(|f| is(f.name) != base.has(f.bit));
         let (on, off): (Vec<_>, Vec<_>) = other.partition(|f| is(f.name));
         let names = |all: Vec<&features::Feature>| all.iter().map(|f| f.name.to_string()).collect();
-        let has = |name: &String| now.and_then(|now| now.tunables.get(name));
-        let tunables = self.tunables.iter();
-        let tunables = tunables.filter(|(name, value)| has(name) != Some(*value));
+        let kept = self.kept(followed.as_ref(), now);
+        let set = self.tunables.iter();
+        let set = set.filter(|(name, value)| kept.get(*name) != Some(*value));
+        let profile = followed.and(self.profile.split(": ").next());
         Change {
-            profile: None,
-            preset: Some(self.preset.clone()),
+            profile: profile.map(str::to_string),
+            preset: profile.is_none().then(|| self.preset.clone()),
             enable: names(on),
             disable: names(off),
-            set: tunables.map(|(n, v)| (n.clone(), v.clone())).collect(),
+            set: set.map(|(n, v)| (n.clone(), v.clone())).collect(),
+        }
+    }
+
+    /// The settings of its profile, under the power setting that the machine had then.
+    fn followed(&self) -> Option<Settings> {
+        let profile = profiles::profile(self.profile.rsplit(": ").next()?)?;
+        variant::settings(profile.variant).ok()
+    }
+
+    /// The tunables after the profile or the preset was set: a profile replaces them, a preset
+    /// keeps those that were set and not those of a profile.
+    fn kept(&self, followed: Option<&Settings>, now: Option<&Arm>) -> BTreeMap<String, Value> {
+        let nr_cpus = nr_online();
+        let value = |row: &Tunable, own: &Settings| row.shown(own.value(row, nr_cpus));
+        match (followed, now) {
+            (Some(own), _) => features::TUNABLES
+                .iter()
+                .map(|row| (row.name.to_string(), value(row, own)))
+                .collect(),
+            (None, Some(now)) if now.profile.is_empty() => now.tunables.clone(),
+            _ => BTreeMap::new(),
         }
     }
 }
@@ -200,11 +238,11 @@ impl Arm {
 mod tests {
     use super::*;
     use crate::policy::features::bits;
-    use crate::policy::settings::Settings;
 
     fn live(features: &str) -> Live {
         let arm = Arm {
             name: "default".into(),
+            profile: String::new(),
             preset: "mainline".into(),
             features: features.into(),
             tunables: BTreeMap::new(),

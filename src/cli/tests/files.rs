@@ -2,6 +2,7 @@
 //! Configuration files and the command line together.
 
 use super::*;
+use crate::policy::config::STATS_PATH;
 
 fn printed(args: &[&str], folder: &Path) -> String {
     match parsed_with(args, folder) {
@@ -173,13 +174,17 @@ const BAD: &[(&str, &str)] = &[
         ", line 1: with --freeze there are no arms and no rules, but ",
     ),
     (
+        "\nctl-path = 'run/ctl'",
+        ", line 2: ctl-path: expected a path from / on",
+    ),
+    (
         "stats-path = '/a/ctl'",
         ", line 1: --stats-path and --ctl-path are both /a/ctl",
     ),
 ];
 
 #[test]
-fn a_bad_file_is_told_with_its_line_and_nothing_runs() {
+fn a_bad_file_is_an_error_with_its_line_and_nothing_runs() {
     for (text, expected) in BAD {
         let dir = folder(&[("config.toml", text)]);
         let told = |args: &[&str]| format!("{:#}", parsed_with(args, dir.path()).unwrap_err());
@@ -199,7 +204,7 @@ fn a_bad_file_is_told_with_its_line_and_nothing_runs() {
 }
 
 #[test]
-fn too_many_arms_are_told_with_the_line_of_the_first() {
+fn too_many_arms_are_an_error_with_the_line_of_the_first() {
     let mut text = String::new();
     for n in 0..16 {
         text += &format!("[arms.a{n:02}]\n");
@@ -264,6 +269,62 @@ fn a_running_scheduler_reads_its_files_again_under_the_same_command_line() {
     assert!(now.saved.arms.keys().eq(["y"]));
     assert!(parsed_with(&[], dir.path()).is_ok());
     assert_eq!(origin.saved, Some(dir.path().join("config.d/90-ctl.toml")));
+}
+
+/// A client finds the scheduler that was started with the same files; its options take precedence.
+#[test]
+fn clients_look_where_the_configuration_says() {
+    let dir = folder(&[
+        ("config.toml", "stats-path = '/a/stats'"),
+        (
+            "config.d/20.toml",
+            "stats-path = '/b/stats'\nslice-us = 1000",
+        ),
+    ]);
+    let asked = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let path = match parsed_with(&words, dir.path()).unwrap() {
+            Command::Status { path, .. }
+            | Command::Stop { path }
+            | Command::Ctl { path, .. }
+            | Command::Exec { path, .. }
+            | Command::Monitor { path, .. } => vec![path],
+            #[cfg(feature = "export")]
+            Command::Export { stats, .. } => vec![stats],
+            Command::View(options) => vec![options.stats_path, options.ctl_path],
+            other => panic!("{line}: {other:?}"),
+        };
+        let path: Vec<_> = path.iter().map(|p| p.display().to_string()).collect();
+        path.join(" ")
+    };
+    for (line, expected) in [
+        ("status", "/b/stats"),
+        ("status --stats-path /x", "/x"),
+        ("--monitor 1", "/b/stats"),
+        ("--monitor 1 --stats-path /x", "/x"),
+        ("--monitor 1 --config none", STATS_PATH),
+        #[cfg(feature = "export")]
+        ("export", "/b/stats"),
+        ("stop", "/b/ctl"),
+        ("ctl show", "/b/ctl"),
+        ("ctl show --ctl-path /x", "/x"),
+        ("exec --arm x -- true", "/b/ctl"),
+        ("monitor", "/b/stats /b/ctl"),
+        ("monitor --stats-path /x/stats", "/x/stats /x/ctl"),
+        ("monitor --ctl-path /x", "/b/stats /x"),
+    ] {
+        assert_eq!(asked(line), expected, "{line}");
+    }
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    write("config.d/30.toml", "ctl-path = '/c'");
+    assert_eq!(asked("ctl show"), "/c");
+    assert_eq!(asked("monitor"), "/b/stats /c");
+    assert_eq!(asked("monitor --stats-path /x/stats"), "/x/stats /x/ctl");
+    // A file that no start would take is skipped.
+    write("config.d/20.toml", "stats-path = '/b/stats'\nslice-us = 1");
+    write("config.d/30.toml", "ctl-path = '/c'\ncpuperf = 'fast'");
+    assert_eq!(asked("ctl show"), "/a/ctl");
+    assert_eq!(asked("status"), "/a/stats");
 }
 
 /// The guide shows a whole file; it is one that a start takes.

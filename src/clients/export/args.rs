@@ -31,7 +31,7 @@ pub struct ExportArgs {
 
     /// Allow a --listen address that other machines can reach; there is no password and no
     /// encryption
-    #[arg(long)]
+    #[arg(long, requires = "listen")]
     public: bool,
 
     /// Serve HTTP on a Unix socket

@@ -106,12 +106,13 @@ impl Families<'_> {
     fn about(&mut self, m: &Metrics) -> fmt::Result {
         let scheduler = vec![
             ("version", m.version.as_str()),
+            ("profile", &m.profile),
             ("preset", &m.preset),
             ("governor", &m.governor),
             ("cpuperf", &m.cpuperf),
             ("freq_source", &m.freq_source),
         ];
-        let help = "the scheduler: its version, preset of arm default, cpufreq governors, source of frequencies";
+        let help = "the scheduler: its version, profile (empty: none) and preset of arm default, cpufreq governors, source of frequencies";
         self.info("scheduler", help, [scheduler])?;
         let exporter = vec![("version", env!("CARGO_PKG_VERSION"))];
         self.info("exporter", "the exporter", [exporter])?;
@@ -389,6 +390,16 @@ mod tests {
             "{text}"
         );
         assert_eq!(Family::new("x", "a \"b\"\nc\\").help, "a \\\"b\\\"\\nc\\\\");
+    }
+
+    #[test]
+    fn the_profile_of_arm_default_is_a_label() {
+        let mut sample = Sample::default();
+        sample.metrics.profile = "auto: powersave".into();
+        sample.metrics.preset = "mainline".into();
+        let text = open_metrics(Answer::Up(Arc::new(sample)));
+        let labels = "profile=\"auto: powersave\",preset=\"mainline\"";
+        assert!(text.contains(labels), "{text}");
     }
 
     #[test]

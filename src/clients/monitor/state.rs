@@ -8,8 +8,8 @@ use super::rates::Rates;
 use super::sample::{Sample, tidy};
 use super::topology::{Node, tree};
 use crate::policy::arms::DEFAULT_ARM;
+use crate::policy::change::Change;
 use crate::policy::features::{FEATURES, Feature};
-use crate::policy::settings::Change;
 use crate::wire::protocol::Op;
 use std::time::Duration;
 

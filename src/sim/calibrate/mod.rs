@@ -21,6 +21,7 @@ use measure::Here;
 use serde::Serialize;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -193,19 +194,19 @@ pub fn calibrate() -> Result<Calibrated> {
     left_out.retain(|&cpu| !own.has(cpu));
     let pairs = Pairs::of(&machine, &|cpu| own.has(cpu));
     let l2 = l2_bytes(Path::new("/sys"), &machine);
-    let asked = wanted(&pairs, l2, left_out.is_empty());
+    let wanted = Arc::new(wanted(&pairs, l2, left_out.is_empty()));
+    let asked = wanted.clone();
     let (done, lines) = channel();
     let begin = Instant::now();
     thread::spawn(move || {
         let mut here = Here::begin();
-        for want in asked {
-            if done.send(line(&want, &mut here)).is_err() {
+        for want in asked.iter() {
+            if done.send(line(want, &mut here)).is_err() {
                 return;
             }
         }
     });
     let patience = || (LIMIT + GRACE).saturating_sub(begin.elapsed());
-    let wanted = wanted(&pairs, l2, left_out.is_empty());
     Ok(Calibrated {
         load: load.unwrap_or(0.0),
         lines: collected(&wanted, &lines, &patience),

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_told() {
+    fn lost_events_are_reported() {
         let stats = "entries: 10\noverrun: 2\ncommit overrun: 5\ndropped events: 40\n";
         assert_eq!(losses(stats), 42);
         let lost = (0..11).map(|cpu| (cpu + 1, format!("cpu{cpu}"))).collect();

@@ -20,9 +20,9 @@ use super::load::Load;
 use super::machines::{Hardware, Model};
 use super::measure::Measured;
 use super::trace::{Recorder, Trace};
+use crate::util::plain_file::PlainFile;
 use anyhow::{Context, Result, ensure};
 use parse::Text;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ impl Recording {
     /// Reads a recording of a machine. `set`: bytes that each task uses again and again.
     pub fn read(path: &Path, model: &Model, set: u64) -> Result<Recording> {
         let told = || format!("recording {}", path.display());
-        let file = File::open(path).with_context(|| format!("cannot read the {}", told()))?;
+        let file = PlainFile::open(path).with_context(|| format!("cannot read the {}", told()))?;
         Recording::parse(BufReader::new(file), model, set).with_context(told)
     }
 

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ftrace_is_told_with_its_line() {
+    fn what_is_not_ftrace_is_an_error_with_its_line() {
         let good = "a-1 [000] ..... 1.100000: sched_waking: comm=b pid=2 prio=120 target_cpu=000\n";
         for (line, told) in [
             ("hello", "\"hello\" where an event was expected"),
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_of_a_text_is_told() {
+    fn another_kind_of_text_is_named() {
         for (text, told) in [
             (
                 "cpus=2\nCPU 1 is empty\nCPU:0 [EVENTS DROPPED]\n",

@@ -3,9 +3,13 @@
 //! its restoration.
 
 use super::{Played, scx_service, shown};
-use scx_roost::ab::real::live::{Live, ctl_path};
+use scx_roost::ab::real::live::{Live, ctl_path, nr_online};
 use scx_roost::ab::real::previous::PreviousScheduler;
 use scx_roost::ab::real::service::{Running, Service, call, running, schedules, unit_of};
+use scx_roost::machine::Power;
+use scx_roost::policy::arms::Arms;
+use scx_roost::policy::change::Change;
+use scx_roost::policy::settings::Settings;
 use scx_roost::wire::protocol::Op;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -185,6 +189,59 @@ fn what_ctl_has_set_is_given_back() {
     ]);
     assert_eq!(text(was.surplus(&more)), gone);
     assert!(was.loses().is_some() && begins.loses().is_none());
+}
+
+/// The profile `auto` stands for another one than before if the machine's power setting changed
+/// meanwhile.
+#[test]
+fn a_profile_is_given_back_as_one() {
+    let of = |profile: &str, change: &str| {
+        let mut settings = Settings::default();
+        for text in [&format!(r#"{{"profile": "{profile}"}}"#), change] {
+            let change = serde_json::from_str::<Change>(text).unwrap();
+            if change != Change::default() {
+                settings = settings.changed(&change).unwrap();
+            }
+        }
+        settings
+    };
+    let shown = |settings: &Settings| {
+        let arms = Arms::new(settings.clone());
+        let arms: Vec<Value> = arms
+            .iter()
+            .map(|(_, arm)| arm.describe(true, nr_online()))
+            .collect();
+        Live::of(&json!({"arms": arms}), &json!([])).unwrap()
+    };
+    let own = r#"{"enable": ["util_fits"], "set": {"claim-ttl-us": 900}}"#;
+    for (profile, own) in [("auto", "{}"), ("auto", own), ("gaming", own)] {
+        for (before, after) in [
+            (Power::Save, Power::Balanced),
+            (Power::Balanced, Power::Save),
+        ] {
+            let was = of(profile, own).under(before);
+            let mut now = of("auto", "{}").under(after);
+            for op in shown(&was).changes(&shown(&now)) {
+                let Op::Set { change, .. } = op else {
+                    panic!("{op:?}")
+                };
+                now = now.changed(&change).unwrap();
+            }
+            assert_eq!(shown(&now), shown(&was.under(after)), "{profile} {own}");
+        }
+    }
+    // And a preset, where there is a profile now.
+    let was = of(
+        "gaming",
+        r#"{"preset": "mainline", "set": {"slice-us": 5000}}"#,
+    );
+    let mut now = of("gaming", "{}");
+    for op in shown(&was).changes(&shown(&now)) {
+        if let Op::Set { change, .. } = op {
+            now = now.changed(&change).unwrap();
+        }
+    }
+    assert_eq!(shown(&now), shown(&was));
 }
 
 fn of_words(unit: Option<String>, words: Vec<String>) -> Running {

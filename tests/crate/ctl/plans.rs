@@ -4,10 +4,10 @@
 
 use super::*;
 use scx_roost::cli::{Command as Parsed, parse};
+use scx_roost::policy::change::Change;
 use scx_roost::policy::features::{FEATURES, TUNABLES, bits, feature};
 use scx_roost::policy::profiles::PROFILES;
 use scx_roost::policy::rules::Whom;
-use scx_roost::policy::settings::Change;
 use scx_roost::util::rng::Rng;
 use scx_roost::wire::protocol::Op;
 use std::collections::BTreeMap;

@@ -20,7 +20,7 @@ fn hang(bench: &Bench, file: &str) -> PathBuf {
 }
 
 /// Waits until the condition is reported. Nothing asks for it.
-fn wait_until_told(bench: &Bench) {
+fn wait_until_reported(bench: &Bench) {
     let end = Instant::now() + 20 * SECOND;
     while bench.condition("period_slow").active == 0 {
         assert!(Instant::now() < end, "it is reported while it lasts");
@@ -38,7 +38,7 @@ fn a_hanging_file_does_not_prevent_the_end() {
         let (tell, told) = bounded(1);
         let wait = move || tell.send(looks.wait(&stop).unwrap()).unwrap();
         std::thread::spawn(wait);
-        wait_until_told(&bench);
+        wait_until_reported(&bench);
         let stopper = match stopped {
             true => {
                 drop(stopper);
