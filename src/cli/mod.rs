@@ -440,12 +440,6 @@ impl Sub {
     /// `json`, `sysfs`: as given before the subcommand. `folder`: where the configuration is.
     fn resolve(self, json: bool, sysfs: SysfsArg, folder: &Path) -> Result<Command> {
         Ok(match self {
-            Sub::Topology(args) => {
-                args.with(sysfs, json, |sysfs, json| Command::Topology { sysfs, json })
-            }
-            Sub::Doctor(args) => {
-                args.with(sysfs, json, |sysfs, json| Command::Doctor { sysfs, json })
-            }
             Sub::Status { of, json: too } => Command::Status {
                 path: of.at(folder),
                 json: json || too,
@@ -453,7 +447,6 @@ impl Sub {
             Sub::Stop { at } => Command::Stop {
                 path: at.at(folder),
             },
-            Sub::Text(text) => text.resolve(json)?,
             Sub::Ctl {
                 verb,
                 at,
@@ -475,6 +468,21 @@ impl Sub {
                 series: args.series(),
                 output: args.output()?,
             },
+            Sub::Monitor(args) => Command::View(args.options(json, folder)),
+            other => return other.resolve_alone(json, sysfs),
+        })
+    }
+
+    /// Of those that ask no scheduler's socket.
+    fn resolve_alone(self, json: bool, sysfs: SysfsArg) -> Result<Command> {
+        Ok(match self {
+            Sub::Topology(args) => {
+                args.with(sysfs, json, |sysfs, json| Command::Topology { sysfs, json })
+            }
+            Sub::Doctor(args) => {
+                args.with(sysfs, json, |sysfs, json| Command::Doctor { sysfs, json })
+            }
+            Sub::Text(text) => text.resolve(json)?,
             #[cfg(feature = "ab")]
             Sub::Ab { args, json: too } => Command::Ab {
                 args,
@@ -501,8 +509,7 @@ impl Sub {
                 args,
                 json: json || too,
             },
-            Sub::Monitor(args) => Command::View(args.options(json, folder)),
-            Sub::Config { .. } => unreachable!("it is resolved with the options before it"),
+            _ => unreachable!("it is resolved before, Config with the options before it"),
         })
     }
 }
