@@ -10,12 +10,17 @@ use std::{env, fs};
 
 /// Set for the process that generates.
 const STEP: &str = "ROOST_RUSTLAND_STEP";
-/// The code expects to be at the root of a program of its own, which catches signals with it.
-const CHANGES: [(&str, &str); 3] = [
+/// The code expects to be at the root of a program of its own, which catches signals with it. Also,
+/// it would forbid its thread mmap() for good, which a second load needs.
+const CHANGES: [(&str, &str); 4] = [
     ("crate::bpf_intf", "super::bpf_intf"),
     ("crate::bpf_skel", "super::bpf_skel"),
     (
         "set_ctrlc_handler(shutdown.clone()).context(\"Error setting Ctrl-C handler\")?;",
+        "",
+    ),
+    (
+        "ALLOCATOR.disable_mmap().expect(\"Failed to disable mmap\");",
         "",
     ),
 ];

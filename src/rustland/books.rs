@@ -15,6 +15,10 @@ const SENT_MAX: usize = 4;
 const IMBALANCE_PCT: u64 = 117;
 /// A part of a new run in the mean of a task's runs.
 const BURST_SHARE: u64 = 4;
+/// A task that has not begun so long after it was sent is forgotten, ns. It may have left before,
+/// for another class or by SIGSTOP, and its CPU would count as busy for good. A task that merely
+/// waits may be forgotten: the kernel is asked whether the CPU is idle.
+const WAIT_MAX: u64 = 100_000_000;
 /// The weight of nice 0.
 const USUAL_WEIGHT: u64 = 100;
 /// A lighter task counts as one of nice 10. Otherwise it would wait for seconds beside others.
@@ -46,14 +50,17 @@ pub struct Sent {
     pub pid: i32,
     /// When it was sent.
     pub before: Stamps,
+    /// The same by the kernel's clock; None: not known yet.
+    pub at: Option<u64>,
     pub load: u64,
 }
 
 /// What became of a task that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// It waits or runs.
-    There,
+    /// It has not begun to run.
+    Waits,
+    Runs,
     /// It stopped at this time; 0: it has ended.
     Left(u64),
 }
@@ -66,7 +73,8 @@ impl Sent {
             Some(now) if now.start > self.before.start && now.stop > now.start => {
                 Settled::Left(now.stop)
             }
-            Some(_) => Settled::There,
+            Some(now) if now.start > self.before.start => Settled::Runs,
+            Some(_) => Settled::Waits,
         }
     }
 }
@@ -112,7 +120,6 @@ pub struct Books {
     tasks: Vec<Task>,
     cpus_now: Vec<CpuNow>,
     llcs_now: Vec<LlcNow>,
-    everywhere: Vec<bool>,
     /// ns
     slice: u64,
     /// Where the queue is, ns of a task of nice 0.
@@ -132,7 +139,6 @@ impl Books {
             tasks: vec![Task::default(); TASKS_MAX],
             cpus_now: vec![CpuNow::default(); machine.nr_cpu_ids()],
             llcs_now: llcs.collect(),
-            everywhere: vec![true; machine.nr_cpu_ids()],
             slice,
             least_vtime: 0,
             machine,
@@ -144,20 +150,28 @@ impl Books {
     }
 
     /// Asks `stamps` what became of each task that was sent, and forgets those that have left.
-    pub fn settle(&mut self, mut stamps: impl FnMut(i32) -> Option<Stamps>) {
+    /// `now`: by the kernel's clock; None: not known yet.
+    pub fn settle(&mut self, now: Option<u64>, mut stamps: impl FnMut(i32) -> Option<Stamps>) {
         for cpu in &mut self.cpus {
             for place in &mut cpu.sent {
                 let Some(sent) = place else { continue };
-                if let Settled::Left(at) = sent.settled(stamps(sent.pid)) {
-                    cpu.idle_since = cpu.idle_since.max(at);
-                    *place = None;
+                let waited = now
+                    .zip(sent.at)
+                    .map_or(0, |(now, at)| now.saturating_sub(at));
+                match sent.settled(stamps(sent.pid)) {
+                    Settled::Left(at) => {
+                        cpu.idle_since = cpu.idle_since.max(at);
+                        *place = None;
+                    }
+                    Settled::Waits if waited > WAIT_MAX => *place = None,
+                    Settled::Waits | Settled::Runs => (),
                 }
             }
         }
     }
 
-    /// The task was sent to that CPU.
-    pub fn sent(&mut self, cpu: usize, task: &Queued) {
+    /// The task was sent to that CPU. `now`: by the kernel's clock; None: not known yet.
+    pub fn sent(&mut self, cpu: usize, task: &Queued, now: Option<u64>) {
         let sent = &mut self.cpus[cpu].sent;
         if sent[SENT_MAX - 1].is_some() {
             sent.rotate_left(1);
@@ -167,6 +181,7 @@ impl Books {
             *place = Some(Sent {
                 pid: task.pid,
                 before: task.stamps,
+                at: now,
                 load: task.weight * u64::from(NICE0) / USUAL_WEIGHT,
             });
         }
@@ -184,6 +199,13 @@ impl Books {
             }
         }
         let mut slot = *self.slot(task.pid);
+        if task.stamps == Stamps::default() && slot.charged != 0 {
+            // It never ran: the slot is that of an ended task, whose pid was given away again.
+            slot = Task {
+                pid: task.pid,
+                ..Task::default()
+            };
+        }
         // A change of affinity or weight queues it anew, too.
         let has_run = task.stamps.start != slot.charged;
         let ran = match has_run {
@@ -246,11 +268,11 @@ impl Books {
         }
     }
 
-    /// The model's choice for the task. `allowed`: None for all CPUs.
+    /// The model's choice for the task, among the CPUs that are `allowed`.
     pub fn decide(
         &mut self,
         task: &Queued,
-        allowed: Option<&[bool]>,
+        allowed: &[bool],
         now: Option<u64>,
     ) -> (Decision, Now<'_>) {
         self.look(now);
@@ -266,7 +288,7 @@ impl Books {
         let wake = Wake {
             task: TaskNow {
                 pid: task.pid as u32,
-                allowed: allowed.unwrap_or(&self.everywhere),
+                allowed,
                 recent: known.recent,
                 load: task.weight * u64::from(NICE0) / USUAL_WEIGHT,
                 util: 0,
@@ -302,6 +324,7 @@ impl Books {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::placement::How;
 
     const SLICE: u64 = 1_000_000;
 
@@ -355,5 +378,45 @@ mod tests {
         assert_eq!(books.back(&moved, Some(700)).waited, None);
         let ran = task(1, 100, 900, 50);
         assert_eq!(books.back(&ran, Some(1000)).waited, Some(400));
+    }
+
+    #[test]
+    fn a_task_that_never_begins_is_forgotten() {
+        let mut books = books();
+        let sent = task(1, 100, 1000, 10);
+        let other = task(2, 100, 1000, 10);
+        let places = |books: &mut Books, now| {
+            books.settle(Some(now), |_| Some(sent.stamps));
+            books.decide(&other, &[true, false], Some(now)).0.how
+        };
+        books.sent(0, &sent, Some(2000));
+        assert_eq!(places(&mut books, 2000 + WAIT_MAX), How::Busy);
+        assert_eq!(places(&mut books, 2001 + WAIT_MAX), How::Idle);
+        // While it runs it is there, however long that lasts.
+        books.sent(0, &sent, Some(2000));
+        books.settle(Some(2 * WAIT_MAX), |_| {
+            Some(Stamps {
+                start: 3000,
+                ..sent.stamps
+            })
+        });
+        let now = Some(2 * WAIT_MAX);
+        assert_eq!(books.decide(&other, &[true, false], now).0.how, How::Busy);
+    }
+
+    #[test]
+    fn a_pid_that_is_given_away_again_is_a_new_task() {
+        let mut books = books();
+        books.back(&task(1, 100, 1000, 600), Some(2000));
+        let new = Queued {
+            stamps: Stamps::default(),
+            woken: false,
+            ..task(1, 100, 0, 0)
+        };
+        let fresh = Back {
+            waited: None,
+            vtime: 0,
+        };
+        assert_eq!(books.back(&new, Some(3000)), fresh);
     }
 }

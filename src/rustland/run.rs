@@ -22,7 +22,7 @@ use crate::wire::stats::host::{Event, Gauges};
 use crate::wire::stats::source::{CounterSource, Running};
 use anyhow::{Context, Result, ensure};
 use libbpf_rs::OpenObject;
-use log::info;
+use log::{info, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use scx_utils::UserExitInfo;
 use std::mem::MaybeUninit;
@@ -46,10 +46,15 @@ const LOOK: Timespec = Timespec {
 /// core's queue of them has room for eight times as many.
 const BATCH: usize = 512;
 const MOMENT: Duration = Duration::from_micros(50);
+/// How long a task waits for room in the core's queue. A CPU empties it at the end of each slice.
+const FULL_MAX: Duration = Duration::from_secs(1);
+/// The core takes memory for each task without sleeping, which may fail while other CPUs do so too:
+/// the load is tried so often.
+const LOADS_MAX: u32 = 5;
 /// Bytes of a set of CPUs for sched_getaffinity(2).
 const MASK_WORDS: usize = 16;
 
-/// Runs until `stop`, or until the kernel ends it. Loads again when a CPU comes online.
+/// Runs until `stop`, or until the kernel ends it. Loads again when a CPU goes or comes.
 pub fn run(config: &Config, host: &Host, source: &CounterSource, stop: &Stop) -> Result<()> {
     // SAFETY: a plain call.
     let thread = unsafe { libc::gettid() };
@@ -61,21 +66,34 @@ pub fn run(config: &Config, host: &Host, source: &CounterSource, stop: &Stop) ->
     let start_time_s = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());
-    let mut restarts = 0;
+    let (mut restarts, mut failed) = (0, 0);
     loop {
         let shown = Running {
             cpuperf: "off".to_string(),
             start_time_s,
             restarts,
         };
-        let info = once(config, host, source, stop, shown)?;
+        let info = match once(config, host, source, stop, shown) {
+            Err(e) if failed + 1 < LOADS_MAX && lacked_memory(&e) => {
+                failed += 1;
+                warn!("{e:#}: trying again");
+                continue;
+            }
+            ended => ended?,
+        };
+        failed = 0;
         if stop.stopped() || !info.should_restart() {
             return Ok(());
         }
-        info!("restarting: a CPU came online that was offline at the load");
+        info!("restarting: a CPU went offline or came online");
         source.event(Event::MachineChanged);
         restarts += 1;
     }
+}
+
+/// The kernel could not give the core memory for a task while it loaded.
+fn lacked_memory(why: &anyhow::Error) -> bool {
+    why.to_string().contains("init_task() failed (-12)")
 }
 
 fn once(
@@ -270,7 +288,7 @@ impl InRust<'_> {
             while sent < BATCH
                 && let Ok(Some(task)) = self.bpf.dequeue_task()
             {
-                self.place(&task)?;
+                self.place(&task, stop)?;
                 sent += 1;
             }
             self.count_kthreads();
@@ -293,7 +311,7 @@ impl InRust<'_> {
         }
     }
 
-    fn place(&mut self, task: &QueuedTask) -> Result<()> {
+    fn place(&mut self, task: &QueuedTask, stop: &Stop) -> Result<()> {
         let queued = Queued {
             pid: task.pid,
             prev: usize::try_from(task.cpu).unwrap_or(0),
@@ -310,14 +328,15 @@ impl InRust<'_> {
             self.counts.waited(ns);
         }
         let states = &mut self.states;
-        self.books.settle(|pid| states.stamps(pid));
-        let all = task.nr_cpus_allowed >= self.books.machine().online().count() as u64;
+        self.books
+            .settle(self.clock.now(), |pid| states.stamps(pid));
         let pinned = task.nr_cpus_allowed == 1;
-        if !all {
-            allowed_cpus(task.pid, &mut self.allowed);
+        allowed_cpus(task.pid, &mut self.allowed);
+        if pinned {
+            // It may have migration disabled, which its set of CPUs does not show.
+            keep_only(&mut self.allowed, queued.prev);
         }
-        let allowed = (!all).then_some(self.allowed.as_slice());
-        let (decision, now) = self.books.decide(&queued, allowed, self.clock.now());
+        let (decision, now) = self.books.decide(&queued, &self.allowed, self.clock.now());
         self.counts.placed(&now, &decision, queued.prev);
         let mut sent = DispatchedTask::new(task);
         sent.slice_ns = self.slice;
@@ -331,9 +350,13 @@ impl InRust<'_> {
             if got != decision.cpu as i32 {
                 self.counts.count(decision.cpu, "claim_release");
             }
-            if let Ok(cpu) = usize::try_from(got) {
+            // In the queue of a CPU that goes offline it would wait until the CPU has gone, and
+            // that may wait for this task.
+            if let Ok(cpu) = usize::try_from(got)
+                && self.allowed.get(cpu) == Some(&true)
+            {
                 sent.cpu = got;
-                self.books.sent(cpu, &queued);
+                self.books.sent(cpu, &queued, self.clock.now());
                 self.counts.count(cpu, "enq_idle");
             }
         }
@@ -343,13 +366,28 @@ impl InRust<'_> {
                 self.counts.count(queued.prev, "enq_pinned");
             }
         }
-        self.bpf
-            .dispatch_task(&sent)
-            .context("the core's queue of placed tasks is full")
+        self.send(&sent, stop)
+    }
+
+    fn send(&mut self, task: &DispatchedTask, stop: &Stop) -> Result<()> {
+        let since = Instant::now();
+        loop {
+            match self.bpf.dispatch_task(task) {
+                Ok(()) => return Ok(()),
+                Err(_) if stop.stopped() || self.bpf.exited() => return Ok(()),
+                Err(e) if since.elapsed() > FULL_MAX => {
+                    return Err(e).context("the core's queue of placed tasks stays full");
+                }
+                // The CPU of this thread is then free, and empties the queue.
+                Err(_) => std::thread::sleep(MOMENT),
+            }
+        }
     }
 
     fn count_kthreads(&mut self) {
-        let now = *self.bpf.nr_kernel_dispatches_mut() - *self.bpf.nr_sched_congested_mut();
+        let all = *self.bpf.nr_kernel_dispatches_mut();
+        // A CPU counts a task here first, then there.
+        let now = all.saturating_sub(*self.bpf.nr_sched_congested_mut());
         for _ in self.kernel_dispatches..now {
             self.counts.count(0, "enq_kthread");
         }
@@ -357,7 +395,7 @@ impl InRust<'_> {
     }
 }
 
-/// The CPUs that the task may use; none, if it has ended.
+/// The CPUs that the task may use and that are not about to go offline; none, if it has ended.
 fn allowed_cpus(pid: i32, allowed: &mut [bool]) {
     let mut mask = [0u64; MASK_WORDS];
     // SAFETY: the set is as long as it is said to be.
@@ -368,5 +406,23 @@ fn allowed_cpus(pid: i32, allowed: &mut [bool]) {
         *may = mask
             .get(cpu / 64)
             .is_some_and(|word| word >> (cpu % 64) & 1 != 0);
+    }
+}
+
+fn keep_only(allowed: &mut [bool], cpu: usize) {
+    for (other, may) in allowed.iter_mut().enumerate() {
+        *may &= other == cpu;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_tried_again_if_memory_lacked_alone() {
+        let ended = |how: &str| lacked_memory(&anyhow::anyhow!("EXIT: runtime error ({how})"));
+        assert!(ended("ops.init_task() failed (-12) for forks[123]"));
+        assert!(!ended("ops.init_task() failed (-22) for forks[123]"));
     }
 }

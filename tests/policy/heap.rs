@@ -62,13 +62,14 @@ fn a_placement_allocates_nothing() {
                 Counts::new(nr_cpus),
             );
             let some: Vec<bool> = (0..nr_cpus).map(|cpu| cpu % 3 != 1).collect();
-            let made = allocations(|| place_many(&mut books, &counts, &some));
+            let all = vec![true; nr_cpus];
+            let made = allocations(|| place_many(&mut books, &counts, &some, &all));
             assert_eq!(made, 0, "{llcs} x {cores} x {threads}");
         }
     }
 }
 
-fn place_many(books: &mut Books, counts: &Counts, some: &[bool]) {
+fn place_many(books: &mut Books, counts: &Counts, some: &[bool], all: &[bool]) {
     for i in 0..2000u64 {
         let task = Queued {
             pid: 1 + (i % 37) as i32,
@@ -82,10 +83,10 @@ fn place_many(books: &mut Books, counts: &Counts, some: &[bool]) {
         };
         books.back(&task, Some(i * 1000 + 900));
         // Every fifth time all tasks have left.
-        books.settle(|_| (i % 5 != 0).then(Stamps::default));
-        let allowed = (i % 2 == 0).then_some(some);
+        books.settle(Some(i * 1000 + 900), |_| (i % 5 != 0).then(Stamps::default));
+        let allowed = if i % 2 == 0 { some } else { all };
         let (decision, now) = books.decide(&task, allowed, Some(i * 1000 + 900));
         counts.placed(&now, &decision, task.prev);
-        books.sent(decision.cpu, &task);
+        books.sent(decision.cpu, &task, Some(i * 1000 + 900));
     }
 }
