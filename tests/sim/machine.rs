@@ -502,8 +502,8 @@ fn a_scheduler_that_asks_for_nothing_has_the_highest_frequency() {
 /// A sched_ext scheduler that restarts when a CPU goes offline or comes back also has the highest
 /// frequency. This lasts until it asks itself, at its first tick, for its guess of an unknown task:
 /// 0.625 with the headroom. It restarts every 3 ms, and ticks are 4 ms apart: of 12 ms it has asked
-/// for 2 and for 1. A step down comes at once, and one up too, since the restart stops the task, and
-/// a step is due as the core becomes busy again. The first 0.5 of 100 ms it has 0.4. Without
+/// for 2 and for 1. A step down comes at once, and one up too, since the restart stops the task,
+/// and a step is due as the core becomes busy again. The first 0.5 of 100 ms it has 0.4. Without
 /// restarts it would have 0.625 all the time.
 #[test]
 fn a_restarted_scheduler_has_the_highest_frequency() {

@@ -302,8 +302,8 @@ impl Fair {
     /// there moves to the group that looks. If all that could are hot, the look fails; after enough
     /// failures it takes one of these. If none could move, or none waits, or another CPU of the
     /// group is the one that looks, that ends a row of failures (kernel: sched_balance_rq(),
-    /// out_balanced, out_all_pinned: it leaves a queue out whose tasks are all pinned, and takes the
-    /// next).
+    /// out_balanced, out_all_pinned: it leaves a queue out whose tasks are all pinned, and takes
+    /// the next).
     fn looks_at_all(&mut self, orders: &mut Vec<Order>) {
         let levels = Rc::clone(&self.balance.levels);
         for &by in &levels.all {

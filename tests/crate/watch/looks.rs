@@ -72,12 +72,14 @@ fn is_over_after(bench: &Bench, past: Past) {
 #[test]
 fn a_slow_look_that_finds_another_machine_is_reported_for_a_minute() {
     let bench = bench("roost");
-    let online = hang(&bench, "devices/system/cpu/online");
+    let stat = hang(&bench, "proc/stat");
+    let online = bench.tree.root().join("devices/system/cpu/online");
     let (_stopper, stop) = stopper();
     let looks = looks(&bench);
     let answer = std::thread::spawn(move || {
         std::thread::sleep(8 * SECOND);
         std::fs::write(&online, "0-8\n").unwrap();
+        std::fs::write(&stat, "cpu\n").unwrap();
     });
     let over = looks.wait(&stop).unwrap();
     answer.join().unwrap();
