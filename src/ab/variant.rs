@@ -20,6 +20,8 @@ pub enum Kind {
     Eevdf,
     /// Another scheduler: its command with arguments.
     Scx(Vec<String>),
+    /// Options of scx_roost that decides in userspace.
+    Rust(Vec<String>),
 }
 
 /// What a variant applies to.
@@ -126,7 +128,7 @@ impl Variant {
             Some(command) => Kind::Scx(words(command)?),
             None if scheduler == EEVDF => Kind::Eevdf,
             None if let Some(settings) = scheduler.strip_prefix(RUST) => {
-                Kind::Scx(in_rust(settings).with_context(|| format!("variant {name}"))?)
+                Kind::Rust(in_rust(settings).with_context(|| format!("variant {name}"))?)
             }
             None => {
                 let preset = scheduler.split('+').next().unwrap_or_default();
@@ -193,7 +195,7 @@ fn words(text: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// The command of scx_roost with these settings, in userspace.
+/// The options of scx_roost with these settings, in userspace.
 fn in_rust(settings: &str) -> Result<Vec<String>> {
     ensure!(
         cfg!(feature = "rustland"),
@@ -201,12 +203,7 @@ fn in_rust(settings: &str) -> Result<Vec<String>> {
     );
     variant::settings(settings)?;
     let change = variant::change(settings)?;
-    let program = std::env::current_exe().context("cannot find the program of scx_roost")?;
-    let program = program.into_os_string().into_string();
-    let program = program.ok().context("the path of scx_roost is no text")?;
-    let mut words: Vec<String> = [&program, "--config", "none", "--backend", "rust"]
-        .map(String::from)
-        .into();
+    let mut words: Vec<String> = ["--backend", "rust"].map(String::from).into();
     let preset = change.preset.map(|name| format!("--preset={name}"));
     let profile = change.profile.map(|name| format!("--profile={name}"));
     words.extend(preset.or(profile));

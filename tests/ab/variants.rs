@@ -51,13 +51,12 @@ fn the_kernels_own_and_others() {
 fn decisions_in_rust_need_a_build_that_has_them() {
     let parsed = Variant::parse("rust:roost+wide_idle=off+slice-us=1500");
     if cfg!(feature = "rustland") {
-        let Kind::Scx(words) = parsed.unwrap().kind else {
-            panic!("it is a scheduler of its own");
+        let Kind::Rust(options) = parsed.unwrap().kind else {
+            panic!("it decides in userspace");
         };
-        let options = words[1..].join(" ");
         assert_eq!(
-            options,
-            "--config none --backend rust --preset=roost --disable=wide_idle --slice-us=1500"
+            options.join(" "),
+            "--backend rust --preset=roost --disable=wide_idle --slice-us=1500"
         );
         return;
     }

@@ -88,7 +88,10 @@ check "ctl save again" scx_roost ctl save
 check "adds to the older file" [ "$(grep -c '^disable = \["sis_util"\]\|^claim-ttl-us = 700' $ETC/config.d/90-ctl.toml)" = 2 ]
 rm $ETC/config.d/10-slice.toml
 check "scheduler ends" scx_roost stop
+echo 'stats-path = "/run/scx/other/stats"' >$ETC/config.d/20-sockets.toml
 start_detached
+check "the sockets are where a file says; clients look there" \
+	[ -S /run/scx/other/stats -a ! -e /run/scx/root/stats ]
 check "saved: it is there after a restart" shows "on        prev_idle avg_idle"
 check "and the rest is that of config.toml" shows "slice-us 1000"
 

@@ -138,6 +138,11 @@ impl Scheduler {
         let mut command = match &variant.kind {
             Kind::Eevdf => return Ok(None),
             Kind::Roost(_) => roost(program, &ground.folder),
+            Kind::Rust(options) => {
+                let mut command = roost(program, &ground.folder);
+                command.args(options);
+                command
+            }
             Kind::Scx(words) => {
                 let mut command = Command::new(&words[0]);
                 command.args(&words[1..]);
