@@ -204,8 +204,8 @@ impl Report {
         let busy = line("busy_cpus", &|row| format!("{:.1}", row.busy_cpus));
         let deep = |row: &Row| row.deep_cores.map_or("-".into(), |n| format!("{n:.1}"));
         let deep = line("deep_cores", &deep);
-        let counted = line("counted, a run", &|_| String::new());
-        format!("\n{head}{busy}{deep}{counted}{}", lines.collect::<String>())
+        let counted = lines.collect::<String>();
+        format!("\n{head}{busy}{deep}counted, a run\n{counted}")
     }
 
     /// The divisor and the unit of means as shown. All use the unit that suits the mean of the

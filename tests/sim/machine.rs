@@ -409,7 +409,7 @@ fn noise_comes_as_often_as_it_should() {
 }
 
 /// intel_cpufreq as source 000 saw it: each tick of a busy CPU wakes a kworker, every 4 ms, which
-/// takes turns with who is busy. Ticks of idle CPUs wake none.
+/// takes turns with the task there. Ticks of idle CPUs wake none.
 #[test]
 fn the_governors_kworker_runs_where_a_busy_cpu_ticks() {
     let hog = "duration 1s\nmeasure rate turns\n\

@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(score.ok_if_zero, 2.0);
     }
 
-    /// Whether they count may decide who is nearer, so both are shown.
+    /// Whether they count may decide which is nearer, so both are shown.
     #[test]
     fn undecided_rows_count_in_a_score_of_their_own() {
         let mut lines = lines("000", &|_| 0.0);
