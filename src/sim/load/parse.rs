@@ -4,16 +4,14 @@
 use super::expr::{Atom, Expr, Unit};
 use super::text::{Line, at, lines, until};
 use super::whole::MOST;
-use super::{Barrier, Channel, Faults, Group, Load, Measure, Paged, Settings, Step, Vary, Which};
+use super::{Barrier, Channel, Faults, Group, Load, Measure, Settings, Step, Vary, Which};
 use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The most messages of a channel without `capacity`.
-const CAPACITY: u64 = 1 << 16;
-/// Bytes of a page.
-const PAGE: u64 = 4096;
+mod objects;
+
 /// The total that `timers lost` refers to.
 const THOUSAND: u64 = 1000;
 const UNKNOWN: &str = "a number that is known from the start was expected";
@@ -134,103 +132,6 @@ impl<'a> Parser<'a> {
         let value = value.or(expr.fixed()).context(UNKNOWN)?;
         self.params.insert(name, (value, expr.unit()));
         Ok(())
-    }
-
-    fn object(&mut self, line: &Line<'a>) -> Result<()> {
-        let kind = line.words[0];
-        if !matches!(kind, "pipe" | "socket" | "lock" | "barrier") {
-            return Ok(());
-        }
-        let name = *line.words.get(1).context("a name was expected")?;
-        let rest = &line.words[2..];
-        let object = match kind {
-            "barrier" => self.barrier(rest)?,
-            _ => {
-                let (count, rest) = match rest {
-                    ["[", ..] => {
-                        let (count, rest) = until(&rest[1..], &["]"]);
-                        (
-                            self.several(count)?,
-                            rest.get(1..).context("] was expected")?,
-                        )
-                    }
-                    _ => (1, rest),
-                };
-                let count = count as usize;
-                match kind {
-                    "lock" => {
-                        self.locks += count;
-                        Object::Lock(self.locks - count, count)
-                    }
-                    _ => self.channel(kind, rest, count)?,
-                }
-            }
-        };
-        ensure!(
-            self.objects.insert(name, object).is_none(),
-            "{name} is there already"
-        );
-        Ok(())
-    }
-
-    fn channel(&mut self, kind: &str, rest: &[&str], count: usize) -> Result<Object> {
-        let channel = match (kind, rest) {
-            ("pipe", ["message", value @ ..]) => Channel {
-                capacity: 0,
-                sync: true,
-                paged: Some(self.paged(value)?),
-            },
-            _ => self.queue(rest)?,
-        };
-        self.channels.extend(vec![channel; count]);
-        Ok(Object::Channel(self.channels.len() - count, count))
-    }
-
-    /// `words`: SIZE hold TIME.
-    fn paged(&self, words: &[&str]) -> Result<Paged> {
-        let (size, hold) = until(words, &["hold"]);
-        let hold = hold.get(1..).context("'hold TIME' was expected")?;
-        let size = self.known(size, Unit::Size)?;
-        ensure!(
-            (1..=PAGE).contains(&size),
-            "a message of {size} bytes where 1 to {PAGE}, a page, were expected"
-        );
-        Ok(Paged {
-            of_page: PAGE / size,
-            hold: self.time(hold)?,
-        })
-    }
-
-    fn queue(&self, rest: &[&str]) -> Result<Channel> {
-        let (rest, futex) = match rest {
-            [rest @ .., "futex"] => (rest, true),
-            _ => (rest, false),
-        };
-        let capacity = match rest {
-            [] => CAPACITY,
-            ["capacity", value @ ..] => self.known(value, Unit::None)?,
-            _ => bail!(
-                "{:?} where 'capacity N', 'futex' or, of a pipe, 'message SIZE hold TIME' was expected",
-                rest.join(" ")
-            ),
-        };
-        ensure!(capacity > 0, "capacity {capacity} is not above 0");
-        Ok(Channel {
-            capacity,
-            sync: !futex,
-            paged: None,
-        })
-    }
-
-    fn barrier(&mut self, rest: &[&str]) -> Result<Object> {
-        let (tasks, spin) = until(rest, &["spin"]);
-        let tasks = self.several(tasks)?;
-        let spin = match spin {
-            [] => 0,
-            [_, spin @ ..] => self.time(spin)?,
-        };
-        self.barriers.push(Barrier { tasks, spin });
-        Ok(Object::Barrier(self.barriers.len() - 1))
     }
 
     fn setting(&mut self, line: &Line<'a>, load: &mut Load) -> Result<()> {
