@@ -253,7 +253,7 @@ impl Wait {
     /// happens once for each step, since others may take the lines away again. True: it waits.
     fn reaches(&mut self, step: &Step, task: &mut Task, costs: &Costs) -> bool {
         let shared = match step {
-            Step::Send(which, _) | Step::Receive(which) => {
+            Step::Send(which, _) | Step::Receive(which) | Step::Answer(which, _) => {
                 let at = self.which(which, task);
                 // The lines of a pipe come with its mutex.
                 if self.load.channels[at].paged.is_some() {
@@ -310,6 +310,7 @@ impl Wait {
             }
             Step::Send(ref which, tag) => return self.send(which, tag, tasks, id, costs),
             Step::Receive(ref which) => return self.receive(which, tasks, id, costs),
+            Step::Answer(ref from, ref to) => self.answer(from, to, task),
             Step::Lock(ref which) => return self.lock(which, task, id),
             Step::Unlock(ref which) => self.unlock(which, task),
             Step::Barrier(at) => return self.barrier(at, tasks, id),
@@ -401,6 +402,21 @@ impl Wait {
             task.todo.push_back(Then::Wake(writer, of.sync));
         }
         None
+    }
+
+    /// As schbench's messenger (xlist_wake_all()), which reads the clock once for all.
+    fn answer(&mut self, from: &Which, to: &Which, task: &mut Task) {
+        let (from, stamp) = (self.which(from, task), task.stamp);
+        while let Some(message) = self.channels[from].messages.pop_back() {
+            message.read_by(task);
+            task.stamp = stamp;
+            let to = self.which(to, task);
+            let sync = self.load.channels[to].sync;
+            let channel = &mut self.channels[to];
+            channel.messages.push_back(Message::of(task, usize::MAX));
+            let reader = channel.readers.pop_front();
+            task.todo.extend(reader.map(|t| Then::Wake(t, sync)));
+        }
     }
 
     fn lock(&mut self, which: &Which, task: &mut Task, id: TaskId) -> Option<Came> {

@@ -169,6 +169,14 @@ fn an_error_is_reported_with_its_line() {
         ),
         ("task a:\n    until 0us", "a period above 0 was expected"),
         (
+            "socket p capacity 2\nsocket q\ntask a:\n    answer p on q",
+            "sockets without 'capacity' were expected",
+        ),
+        (
+            "socket p\ntask a:\n    answer p",
+            "'on CHANNEL' was expected",
+        ),
+        (
             "duration 0ms\ntask a:\n    exit",
             "a duration above 0 was expected",
         ),

@@ -125,3 +125,24 @@ fn a_loop_has_as_many_turns_as_it_says() {
         );
     }
 }
+
+/// Three workers wait for a messenger that is busy for 10 ms. It answers all of them in one batch,
+/// the newest first, with one stamp: each on a CPU of its own, each later than the one before by
+/// what a wakeup costs the messenger. Answers one by one have a stamp each.
+#[test]
+fn answers_of_a_batch_have_one_stamp() {
+    let latencies = |answers: &str| {
+        let text = format!(
+            "warmup 1ms\nduration 1s\nsocket idle\nsocket go[4]\nmeasure latency go\n\
+             task messenger, cpus 0:\n    forever\n        run 10ms\n        {answers}\n\
+             task worker x 3, cpus 2-8:\n    forever\n        send idle\n        receive go[me]\n        latency go\n"
+        );
+        let m = run(&text, &[], "mainline", 1);
+        [100, 900].map(|permille| m.quantile(permille).unwrap())
+    };
+    let [first, last] = latencies("stamp\n        answer idle on go[from]");
+    assert!(last > first + 2000, "{first} to {last} ns");
+    let one = "receive idle\n        stamp\n        send go[from]";
+    let [first, last] = latencies(one);
+    assert!(last < first + 1000, "{first} to {last} ns");
+}

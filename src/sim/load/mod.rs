@@ -180,6 +180,9 @@ pub enum Step {
     /// Sends a message with a tag.
     Send(Which, usize),
     Receive(Which),
+    /// Takes all messages that the first channel has, and sends one on the second for each: for the
+    /// newest first, all with the task's stamp.
+    Answer(Which, Which),
     Lock(Which),
     Unlock(Which),
     /// `Join` waits for a condition from now on. `Block` sleeps until it is signalled, unless that

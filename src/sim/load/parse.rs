@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 mod objects;
 
+use objects::CAPACITY;
+
 /// The total that `timers lost` refers to.
 const THOUSAND: u64 = 1000;
 const UNKNOWN: &str = "a number that is known from the start was expected";
@@ -332,6 +334,7 @@ impl<'a> Parser<'a> {
                 Step::Send(self.which(which, "a pipe or socket")?, tag)
             }
             ["receive", rest @ ..] => Step::Receive(self.which(rest, "a pipe or socket")?),
+            ["answer", rest @ ..] => self.answer(rest)?,
             ["lock", rest @ ..] => Step::Lock(self.which(rest, "a lock")?),
             ["unlock", rest @ ..] => Step::Unlock(self.which(rest, "a lock")?),
             ["barrier", name] => match self.objects.get(name) {
@@ -366,6 +369,23 @@ impl<'a> Parser<'a> {
                  stamp, keep, count, latency, or a block: forever, repeat, on, first"
             ),
         })
+    }
+
+    /// `words`: CHANNEL on CHANNEL. A message waits for room in none of them.
+    fn answer(&self, words: &[&str]) -> Result<Step> {
+        let (from, to) = until(words, &["on"]);
+        let to = to.get(1..).context("'on CHANNEL' was expected")?;
+        let [from, to] = [from, to].map(|words| self.which(words, "a pipe or socket"));
+        let (from, to) = (from?, to?);
+        let limited = |which: &Which| {
+            let channel = &self.channels[which.first];
+            channel.paged.is_some() || channel.capacity < CAPACITY
+        };
+        ensure!(
+            !limited(&from) && !limited(&to),
+            "sockets without 'capacity' were expected"
+        );
+        Ok(Step::Answer(from, to))
     }
 
     fn group_of(&self, name: &str) -> Result<usize> {

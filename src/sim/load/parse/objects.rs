@@ -8,7 +8,7 @@ use crate::sim::load::{Barrier, Channel, Paged};
 use anyhow::{Context, Result, bail, ensure};
 
 /// The most messages of a channel without `capacity`.
-const CAPACITY: u64 = 1 << 16;
+pub(super) const CAPACITY: u64 = 1 << 16;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
