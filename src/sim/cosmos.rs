@@ -203,6 +203,10 @@ impl Cosmos {
 }
 
 impl Scheduler for Cosmos {
+    fn preempts_kernel(&self) -> bool {
+        true
+    }
+
     fn set_now(&mut self, now: u64) {
         self.now = now;
     }

@@ -285,7 +285,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             let (cpu, on) = (slot / ON_CPU, slot % ON_CPU);
             match on {
                 0 => self.segment_ends(cpu),
-                1 => self.pick(cpu),
+                1 => self.told_to_pick(cpu),
                 2 => self.tick(cpu),
                 3 => self.timer(cpu, TIMER_SLICE),
                 _ => self.timer(cpu, crate::native::sys::TIMER_DELAY),
@@ -332,6 +332,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.touch(cpu, task);
                 self.time(cpu);
             }
+            Came::GivesWay => self.leaves(cpu),
             Came::Circles => self.circles = Some(task),
             Came::Execs => return self.execs(cpu, task),
             Came::Changes => {

@@ -197,6 +197,10 @@ impl Scheduler for Ext {
         Some(&mut self.kernel)
     }
 
+    fn preempts_kernel(&self) -> bool {
+        true
+    }
+
     fn set_now(&mut self, now: u64) {
         self.kernel.set_now(now);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Kernel pipes as of 5.5 to 6.13 (fs/pipe.c): pages that small messages share, and a mutex around
-//! every read and write. A task spins for the mutex while its holder runs, and else sleeps
-//! (kernel/locking/mutex.c). A read of a full pipe wakes a writer even if no page came free; that
+//! every read and write. A task spins for the mutex while its holder runs and nobody else wants its
+//! CPU, and else sleeps (kernel/locking/mutex.c). A read of a full pipe wakes a writer even if no page came free; that
 //! writer looks and sleeps again.
 
 use super::cost::Costs;
@@ -33,6 +33,9 @@ pub enum Stage {
     Outside,
     /// It spins for the mutex.
     Spins,
+    /// It had to give way to another task while it spun, so it will sleep for the mutex (kernel:
+    /// need_resched() in mutex_optimistic_spin()).
+    GaveWay,
     /// It sleeps for the mutex, or has been woken for it.
     Queued,
     /// The mutex was handed to it.
@@ -50,6 +53,24 @@ pub struct AtPipe {
     slept: bool,
     /// It was the first to sleep for the mutex and has been woken, so it goes before others.
     first: bool,
+}
+
+impl AtPipe {
+    /// True from its asking for the mutex on, but for spinning, which ends if another task wants the
+    /// CPU.
+    pub fn inside(&self) -> bool {
+        use Stage::{GaveWay, Outside, Spins};
+        !matches!(self.stage, Outside | Spins | GaveWay)
+    }
+
+    /// True if it spun for a mutex.
+    pub fn stops_spinning(&mut self) -> bool {
+        let spins = self.stage == Stage::Spins;
+        if spins {
+            self.stage = Stage::GaveWay;
+        }
+        spins
+    }
 }
 
 #[derive(Default)]
@@ -156,8 +177,9 @@ impl Wait {
         costs: &Costs,
     ) -> Came {
         let pipe = &mut self.pipes[at];
-        match tasks[id].pipe.stage {
-            Stage::Spins => pipe.spinners.retain(|&t| t != id),
+        let stage = tasks[id].pipe.stage;
+        match stage {
+            Stage::Spins | Stage::GaveWay => pipe.spinners.retain(|&t| t != id),
             Stage::Queued => tasks[id].pipe.first = true,
             _ => {}
         }
@@ -166,7 +188,7 @@ impl Wait {
             pipe.holder = Some(id);
             return self.enters(at, paged, &mut tasks[id], costs);
         };
-        if tasks[holder].on_cpu {
+        if tasks[holder].on_cpu && stage != Stage::GaveWay {
             match first {
                 true => pipe.spinners.push_front(id),
                 false => pipe.spinners.push_back(id),
@@ -190,7 +212,8 @@ impl Wait {
     fn unlocks(&mut self, at: usize, tasks: &mut [Task], id: TaskId) {
         let pipe = &mut self.pipes[at];
         let promised = std::mem::take(&mut pipe.handoff);
-        let spinner = pipe.spinners.iter().position(|&t| tasks[t].on_cpu);
+        let spins = |&t: &TaskId| tasks[t].on_cpu && tasks[t].pipe.stage == Stage::Spins;
+        let spinner = pipe.spinners.iter().position(spins);
         let spinner = spinner.filter(|_| !promised);
         pipe.holder = spinner.and_then(|at| pipe.spinners.remove(at));
         if let Some(next) = pipe.holder {

@@ -120,6 +120,12 @@ pub trait Scheduler {
     fn writes_group_load(&self) -> bool {
         false
     }
+    /// True if a task that is in the kernel can lose its CPU there. The fair class lets it come out
+    /// first: without full preemption it always did, and with lazy preemption it asks by
+    /// resched_curr_lazy() (since 6.13). sched_ext asks by resched_curr().
+    fn preempts_kernel(&self) -> bool {
+        false
+    }
     /// Chooses a CPU for a task that wakes or is new.
     fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize;
     /// The task is on the run queue of its CPU.

@@ -60,6 +60,8 @@ pub struct Task {
     pub pipe: AtPipe,
     /// It runs now.
     pub on_cpu: bool,
+    /// Its CPU picks as soon as it comes out of the kernel (kernel: TIF_NEED_RESCHED).
+    pub resched: bool,
     /// It sleeps until another wakes it.
     pub stuck: bool,
     /// Its CPU has the cache lines that its step needs.
@@ -97,6 +99,19 @@ pub struct Task {
 }
 
 impl Task {
+    /// True if it does what the kernel does for it: wakes or forks a task, or reads or writes a
+    /// pipe.
+    pub fn in_kernel(&self) -> bool {
+        !matches!(self.then, Then::Step) || self.pipe.inside()
+    }
+
+    /// Another task gets its CPU.
+    pub fn gives_way(&mut self) {
+        if self.pipe.stops_spinning() {
+            self.left = 0;
+        }
+    }
+
     /// Task number `me` of group number `group`, which is `of`. `loops`: how deep loops are nested;
     /// `timers`: how many timers of its own a task has.
     pub fn new(group: usize, of: &Group, me: i64, loops: usize, timers: usize) -> Task {
@@ -115,6 +130,7 @@ impl Task {
             spins: false,
             pipe: AtPipe::default(),
             on_cpu: false,
+            resched: false,
             stuck: false,
             reached: false,
             blocked: false,

@@ -24,6 +24,8 @@ pub enum Came {
     /// Until a time, ns. None: until another task wakes it.
     Sleeps(Option<u64>),
     Yields,
+    /// It comes out of the kernel, where its CPU was told to pick.
+    GivesWay,
     /// It begins a new program.
     Execs,
     /// Its attributes have changed.
@@ -197,6 +199,9 @@ impl Wait {
                 tasks[task].left += ns * FULL;
                 tasks[task].then = then;
                 return Came::Works;
+            }
+            if tasks[task].resched && !tasks[task].in_kernel() {
+                return Came::GivesWay;
             }
             let step = &load.groups[tasks[task].group].program[tasks[task].pc];
             // Pending work is done before anything else happens.

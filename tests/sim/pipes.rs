@@ -92,6 +92,40 @@ fn a_mutex_whose_owner_does_not_run_is_slept_for() {
     }
 }
 
+/// A task of the fair class that holds the mutex is in the kernel, and comes out of it before
+/// another task gets its CPU: no task sleeps for the mutex. sched_ext takes its CPU away at once.
+#[test]
+fn the_holder_of_a_mutex_keeps_its_cpu() {
+    let text = "pipe p message 1B hold 20us\nwarmup 10ms\nduration 1s\nmeasure rate sent\n\
+        task writer x 2, cpus 0-1:\n    forever\n        send p\n        run 50us\n        count sent\n\
+        task short, cpus 0:\n    forever\n        sleep 100us\n        run 1us\n        count short\n\
+        task short1, cpus 1:\n    forever\n        sleep 100us\n        run 1us\n        count short\n";
+    for policy in ["eevdf", "cfs"] {
+        let m = run(policy, text);
+        // A task that woke up, and then the writer again.
+        assert!(
+            m.switches <= 2 * m.marks[1] + 10,
+            "{policy}: {} switches",
+            m.switches
+        );
+    }
+    let m = run("mainline", text);
+    assert!(m.switches > 2 * m.marks[1] + 10, "{} switches", m.switches);
+}
+
+/// A task that spins for the mutex gives way to a task that wakes up on its CPU, and then sleeps.
+#[test]
+fn a_spinner_gives_way() {
+    let text = "pipe p message 1B hold 10ms\nduration 1s\nmeasure rate turns\n\
+        task writer x 2, cpus 0-1:\n    forever\n        send p\n\
+        task other x 2, cpus 0-1:\n    forever\n        run 10us\n        count turns\n";
+    for policy in ["eevdf", "cfs"] {
+        let turns = run(policy, text).counted();
+        // One CPU's time is under the mutex; the rest of the other's is nobody's but the others'.
+        assert!((97_000..=100_000).contains(&turns), "{policy}: {turns}");
+    }
+}
+
 /// A task that slept for the mutex and finds it taken again gets it next. So none of four tasks on
 /// two CPUs starves.
 #[test]

@@ -10,9 +10,21 @@ use crate::sim::task::State;
 use crate::sim::watch::{Stop, Watch, What};
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
+    /// A task that is in the kernel comes out of it first, unless the kernel may be preempted.
+    pub(super) fn told_to_pick(&mut self, cpu: usize) {
+        let running = self.cpus[cpu].running.map(|task| &mut self.tasks[task]);
+        match running.filter(|task| task.state == State::Runnable && task.in_kernel()) {
+            Some(task) if !self.sched.preempts_kernel() => task.resched = true,
+            _ => self.pick(cpu),
+        }
+    }
+
     pub(super) fn pick(&mut self, cpu: usize) {
         self.settle(cpu);
         let before = self.cpus[cpu].running;
+        if let Some(before) = before {
+            self.tasks[before].resched = false;
+        }
         let next = self.sched.pick(cpu, &mut self.orders);
         if next != before {
             self.switch(cpu, before, next);
@@ -40,6 +52,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         let preempted = before.filter(|&task| self.tasks[task].state == State::Runnable);
         if let Some(before) = preempted {
             self.stops(cpu, before, Stop::GivesWay);
+            self.tasks[before].gives_way();
         }
         let others_change = match next {
             Some(task) => self.put_on_cpu(task, cpu, preempted.is_some()),
