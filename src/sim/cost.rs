@@ -9,7 +9,7 @@ use crate::machine::Facts;
 pub struct Costs {
     /// For the waker, for each wakeup: the placement.
     pub select: u64,
-    /// From then until the task is on its CPU's run queue; for the waker, if there is one.
+    /// From then until the task is on its CPU's run queue: for the waker, or for that CPU.
     pub enqueue: u64,
     pub fork: u64,
     /// The first touch of a page.
@@ -103,6 +103,21 @@ impl Costs {
             Move::OtherLlc
         } else {
             Move::OtherNode
+        }
+    }
+
+    pub fn share_cache(&self, a: usize, b: usize) -> bool {
+        matches!(self.how_far(a, b), Move::SameCore | Move::SameLlc)
+    }
+
+    /// A CPU wakes a task that goes to `to`. ns that the waker works for that, and ns until the task
+    /// is on its run queue. `queued`: the waker puts it on the list of that CPU, which does the rest
+    /// (kernel: ttwu_queue_wakelist()).
+    pub fn wakeup(&self, by: usize, to: usize, queued: bool) -> (u64, u64) {
+        let ns = self.transfer(if queued { 1 } else { self.wake_lines }, by, to);
+        match queued {
+            true => (ns, ns + self.enqueue),
+            false => (ns + self.enqueue, ns + self.enqueue),
         }
     }
 

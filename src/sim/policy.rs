@@ -79,6 +79,17 @@ impl Linux {
         self >= Linux::V6_18
     }
 
+    /// True if an idle CPU of the waker's LLC does the rest of its wakeups itself (since 6.0).
+    pub fn queues_for_idle(self) -> bool {
+        self >= Linux::V6_5
+    }
+
+    /// True if a task that wakes up on another CPU makes CPUs write one line that all of them share
+    /// (before 6.7: update_tg_load_avg()).
+    pub fn writes_group_load(self) -> bool {
+        self <= Linux::V6_5
+    }
+
     /// True if a node keeps a fork while it has an idle CPU (before 5.11).
     pub fn keeps_forks_on_node(self) -> bool {
         self <= Linux::V5_9

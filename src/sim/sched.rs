@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the engine asks of any scheduler.
 
+use super::policy::Linux;
 use super::task::Task;
 use crate::bpf::intf::CAPACITY_SCALE;
 use crate::native::sys::{self, timer_kind};
@@ -115,10 +116,9 @@ pub trait Scheduler {
     /// it may no longer use, it goes to wait on one that it may. True: it ran and was stopped, so
     /// the CPU picks next. Not called between placement and arrival.
     fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool;
-    /// True if a task that wakes up on another CPU makes CPUs write one line that all of them share
-    /// (kernel before 6.7: update_tg_load_avg()).
-    fn writes_group_load(&self) -> bool {
-        false
+    /// The kernel around it.
+    fn linux(&self) -> Linux {
+        Linux::default()
     }
     /// True if a task that is in the kernel can lose its CPU there. The fair class lets it come out
     /// first: without full preemption it always did, and with lazy preemption it asks by

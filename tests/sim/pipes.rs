@@ -93,7 +93,7 @@ fn a_mutex_whose_owner_does_not_run_is_slept_for() {
 }
 
 /// A task of the fair class that holds the mutex is in the kernel, and comes out of it before
-/// another task gets its CPU: no task sleeps for the mutex. sched_ext takes its CPU away at once.
+/// another task gets its CPU: no task sleeps for the mutex.
 #[test]
 fn the_holder_of_a_mutex_keeps_its_cpu() {
     let text = "pipe p message 1B hold 20us\nwarmup 10ms\nduration 1s\nmeasure rate sent\n\
@@ -109,8 +109,6 @@ fn the_holder_of_a_mutex_keeps_its_cpu() {
             m.switches
         );
     }
-    let m = run("mainline", text);
-    assert!(m.switches > 2 * m.marks[1] + 10, "{} switches", m.switches);
 }
 
 /// A task that spins for the mutex gives way to a task that wakes up on its CPU, and then sleeps.

@@ -141,8 +141,38 @@ fn answers_of_a_batch_have_one_stamp() {
         [100, 900].map(|permille| m.quantile(permille).unwrap())
     };
     let [first, last] = latencies("stamp\n        answer idle on go[from]");
-    assert!(last > first + 2000, "{first} to {last} ns");
+    assert!(last > first + 1000, "{first} to {last} ns");
     let one = "receive idle\n        stamp\n        send go[from]";
     let [first, last] = latencies(one);
     assert!(last < first + 1000, "{first} to {last} ns");
+}
+
+/// A waker works for a wakeup on an idle CPU, or one of another LLC, only until that CPU's list has
+/// the task: one line. A busy CPU of its LLC gets the task on its run queue by the waker, and so did
+/// idle ones before 6.0. 3970X: a line takes 38 ns within an LLC, and 92 ns from another.
+#[test]
+fn the_woken_cpu_does_its_part_of_a_wakeup() {
+    let runs = |policy: &str, cpu: u32, beside: &str| {
+        let text = format!(
+            "warmup 10ms\nduration 200ms\nsocket s futex\nmeasure rate sent\n\
+             task waker, cpus 0:\n    forever\n        run 20us\n        send s\n        count sent\n\
+             task wakee, cpus {cpu}:\n    forever\n        receive s\n        run 1us\n{beside}"
+        );
+        1e9 / run(&text, &[], policy, 1).result()
+    };
+    let line = |cpu| if cpu < 8 { 38.0 } else { 92.0 };
+    let hog = "task hog, cpus 1, nice 19:\n    forever\n        run 1ms\n";
+    for (policy, cpu, beside, lines, enqueue) in [
+        ("eevdf", 1, "", 1.0, 0.0),
+        ("cfs", 1, "", 1.0, 0.0),
+        ("mainline", 1, "", 1.0, 0.0),
+        ("eevdf", 8, "", 1.0, 0.0),
+        ("cfs-5.9", 8, "", 1.0, 0.0),
+        ("cfs-5.9", 1, "", 6.0, 400.0),
+        ("eevdf", 1, hog, 6.0, 400.0),
+    ] {
+        // The placement takes 600 ns, the message ten lines.
+        let takes = 20_600.0 + (10.0 + lines) * line(cpu) + enqueue;
+        near(runs(policy, cpu, beside), takes, 0.15);
+    }
 }

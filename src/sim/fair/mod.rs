@@ -26,7 +26,7 @@ pub use queue::{NICE0, weight, weight_of};
 use super::cpus::Cpus;
 use super::freq;
 use super::params::Params;
-use super::policy::Rules;
+use super::policy::{Linux, Rules};
 use super::sched::{Belief, Bounds, Order, Scheduler, Wake};
 use crate::bpf::intf::CAPACITY_SCALE;
 use crate::native::sys::{self, timer_kind};
@@ -400,8 +400,8 @@ impl Scheduler for Fair {
         None
     }
 
-    fn writes_group_load(&self) -> bool {
-        self.rules.is_cfs()
+    fn linux(&self) -> Linux {
+        self.rules.linux()
     }
 
     fn set_now(&mut self, now: u64) {

@@ -429,7 +429,7 @@ impl<W: Watch> Story<'_, W> {
             State::New if !begins => {
                 let waker = by.and_then(|by| self.known.get(&by).copied());
                 if let Some(waker) = waker {
-                    self.pays_for_arrival(waker, (cpu, ran_on));
+                    self.pays_for_arrival(waker, (cpu, ran_on), false);
                 }
                 self.arrives(life, waker, (cpu, ran_on), Wake::fork(cpu));
             }
@@ -448,7 +448,9 @@ impl<W: Watch> Story<'_, W> {
                 self.states[waker].paid += self.costs().select;
                 self.acts(waker, Act::Wake(life));
                 self.acts(life, Act::Wait(waker));
-                self.pays_for_arrival(waker, (cpu, to));
+                let idle = self.cpus[to].life.is_none();
+                let queued = cpu != to && (idle || !self.costs().share_cache(cpu, to));
+                self.pays_for_arrival(waker, (cpu, to), queued);
             }
             None => self.acts(life, Act::Sleep(self.now - since)),
         }
@@ -466,10 +468,9 @@ impl<W: Watch> Story<'_, W> {
         self.see(What::Arrives { task: life });
     }
 
-    /// The model makes the waker wait until the task is on its run queue.
-    fn pays_for_arrival(&mut self, waker: usize, (cpu, to): (usize, usize)) {
-        let costs = self.costs();
-        self.states[waker].paid += costs.enqueue + costs.transfer(costs.wake_lines, cpu, to);
+    /// The model makes the waker do its part of a wakeup, by the rules of the newest kernel.
+    fn pays_for_arrival(&mut self, waker: usize, (cpu, to): (usize, usize), queued: bool) {
+        self.states[waker].paid += self.costs().wakeup(cpu, to, queued).0;
     }
 
     /// The model moves lines with a message: to the sleeper that finds none, to the waker, and to
