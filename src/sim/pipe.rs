@@ -133,6 +133,11 @@ impl Pipe {
     }
 }
 
+/// True if the task spins for a mutex, and runs.
+fn spins(tasks: &[Task], &task: &TaskId) -> bool {
+    tasks[task].on_cpu && tasks[task].pipe.stage == Stage::Spins
+}
+
 impl Wait {
     /// Goes on with the read or write from where it was. None: it is done.
     pub(super) fn pipes(
@@ -212,15 +217,14 @@ impl Wait {
     fn unlocks(&mut self, at: usize, tasks: &mut [Task], id: TaskId) {
         let pipe = &mut self.pipes[at];
         let promised = std::mem::take(&mut pipe.handoff);
-        let spins = |&t: &TaskId| tasks[t].on_cpu && tasks[t].pipe.stage == Stage::Spins;
-        let spinner = pipe.spinners.iter().position(spins);
+        let spinner = pipe.spinners.iter().position(|t| spins(tasks, t));
         let spinner = spinner.filter(|_| !promised);
         pipe.holder = spinner.and_then(|at| pipe.spinners.remove(at));
         if let Some(next) = pipe.holder {
             tasks[next].pipe.stage = Stage::Given;
-            tasks[next].left = 0;
-            self.freed.push(next);
+            self.hears(tasks, next);
         }
+        let pipe = &mut self.pipes[at];
         if pipe.woken {
             return;
         }
@@ -230,10 +234,22 @@ impl Wait {
         if promised {
             pipe.holder = Some(next);
             tasks[next].pipe.stage = Stage::Given;
+            // Spinners see at once that the new holder does not run (kernel: owner_on_cpu()).
+            let spinning = pipe.spinners.iter().filter(|t| spins(tasks, t));
+            let spinners: Vec<TaskId> = spinning.copied().collect();
+            for spinner in spinners {
+                self.hears(tasks, spinner);
+            }
         } else {
             pipe.woken = true;
         }
         tasks[id].todo.push_back(Then::Wake(next, false));
+    }
+
+    /// A task that spins looks again now.
+    fn hears(&mut self, tasks: &mut [Task], spinner: TaskId) {
+        tasks[spinner].left = 0;
+        self.freed.push(spinner);
     }
 
     /// Sleeps behind the tasks that sleep already.
