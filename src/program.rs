@@ -19,7 +19,7 @@ use crate::doctor::outlook::Outlook;
 use crate::machine::host::Host;
 use crate::machine::picture;
 use crate::machine::{self, Machine};
-use crate::policy::config::{Config, failure_beside};
+use crate::policy::config::{Config, FAILURE_NOTE};
 #[cfg(feature = "rustland")]
 use crate::rustland;
 #[cfg(feature = "sim")]
@@ -165,12 +165,11 @@ fn schedule(
         true => locked.with(rustland::NEEDED),
         false => locked,
     };
-    let failure = failure_beside(&config.stats_path);
     let reload = Bell::default();
     let builder = Scheduler::builder().config(config);
     let scheduler = builder.origin(origin, reload.clone()).build()?;
     // About an earlier run; there may be none.
-    let _ = std::fs::remove_file(failure);
+    let _ = std::fs::remove_file(FAILURE_NOTE);
     let kept = scheduler.shed_privileges(locked)?;
     info!("it keeps the privileges {kept} and cannot gain others");
     if let Some(hangup) = hangup {
