@@ -73,8 +73,8 @@ impl Place {
         self.read_with(None)
     }
 
-    /// What each file says about sockets, whatever else it says; and the errors of files that cannot
-    /// be read.
+    /// What each file says about sockets, whatever else it says; and the errors of files that
+    /// cannot be read.
     pub fn sockets(&self) -> (Vec<(PathBuf, Said)>, Vec<String>) {
         let (mut all, mut skipped) = (Vec::new(), Vec::new());
         let files = self.files().unwrap_or_else(|e| {

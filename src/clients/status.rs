@@ -110,8 +110,8 @@ pub fn run(path: &Path, json: bool) -> Result<ExitCode> {
 }
 
 impl Status {
-    /// `note`: what the unit leaves when it has failed. Errors: something serves at `path`, and is no
-    /// scx_roost of this version.
+    /// `note`: what the unit leaves when it has failed. Errors: something serves at `path`, and is
+    /// no scx_roost of this version.
     fn read(host: &Host, path: &Path, note: &Path) -> Result<Status> {
         match ask(path) {
             Ok(totals) => Ok(Status::of_metrics(&totals, host.attached_ops())),

@@ -85,8 +85,8 @@ impl Live {
         )
     }
 
-    /// Sets everything again in a scheduler that was just attached, on a machine with `nr_cpus` CPUs
-    /// online. Fails if a request was refused.
+    /// Sets everything again in a scheduler that was just attached. `nr_cpus`: how many are online.
+    /// Fails if a request was refused.
     pub fn give_back(&self, ctl: &Path, nr_cpus: u32) -> Result<()> {
         let end = Instant::now() + ANSWER_TIME;
         let mut now = Live::ask(ctl);

@@ -214,8 +214,8 @@ impl Scheduler {
         self.ground.folder.join("ctl")
     }
 
-    /// The statistics socket, if it is scx_roost and decides in BPF. Decisions in Rust have one too,
-    /// whose counters are compared with no others.
+    /// The statistics socket, if it is scx_roost and decides in BPF. Decisions in Rust have one
+    /// too, whose counters are not compared.
     pub fn stats(&self) -> Option<PathBuf> {
         self.ours.then(|| self.ground.folder.join("stats"))
     }
