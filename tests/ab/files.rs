@@ -70,7 +70,7 @@ fn a_broken_file_is_reported_in_a_sentence() {
         ),
         (
             replaced("\"roost\"", &many).replace("\"fixed\":6", "\"fixed\":10000"),
-            "line 1: it would have 280030 runs: at most 131072 runs are possible",
+            "runs: at most 131072 runs are possible",
         ),
         (
             replaced("\"scope\":\"machine\"", "\"scope\":\"moon\""),
