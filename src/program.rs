@@ -6,7 +6,7 @@ use crate::ab;
 #[cfg(feature = "sim")]
 use crate::advise;
 use crate::bpf::ToLog;
-use crate::cli::{self, Command, pages};
+use crate::cli::{self, Command, Socket, pages};
 #[cfg(feature = "export")]
 use crate::clients::export;
 use crate::clients::{ctl, exec, monitor as live, status, stop};
@@ -19,7 +19,7 @@ use crate::doctor::outlook::Outlook;
 use crate::machine::host::Host;
 use crate::machine::picture;
 use crate::machine::{self, Machine};
-use crate::policy::config::{Config, failure_beside};
+use crate::policy::config::{Config, FAILURE_NOTE};
 #[cfg(feature = "rustland")]
 use crate::rustland;
 #[cfg(feature = "sim")]
@@ -60,12 +60,7 @@ pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match cli::parse(args).and_then(perform) {
         Ok(code) => code,
         Err(e) => {
-            let text = format!("scx_roost: {e:#}\n");
-            let text = match journal::reads_stderr() {
-                true => journal::lines(Level::Error, &text),
-                false => text,
-            };
-            eprint!("{text}");
+            complain(Level::Error, &format!("{e:#}"));
             match e.downcast_ref() {
                 Some(Error::Ended(why)) if why.is::<Rescued>() => ExitCode::from(RESCUED),
                 Some(Error::NotStarted(why)) if why.is::<BadConfig>() => ExitCode::from(BAD_CONFIG),
@@ -76,7 +71,20 @@ pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// To stderr, with the priority if that is systemd's journal.
+fn complain(level: Level, what: &str) {
+    let text = format!("scx_roost: {what}\n");
+    let text = match journal::reads_stderr() {
+        true => journal::lines(level, &text),
+        false => text,
+    };
+    eprint!("{text}");
+}
+
 fn perform(command: Command) -> Result<ExitCode> {
+    if let Some(warning) = command.socket().and_then(Socket::warning) {
+        complain(Level::Warn, &warning);
+    }
     match command {
         Command::Print(text) => print::text(&text).map(|_| ()),
         Command::HelpStats => print::text(&stats::describe()?).map(|_| ()),
@@ -92,36 +100,32 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         #[cfg(feature = "ab")]
         Command::AbGuardian => ab::real::guardian::watch(),
-        Command::Status { path, json } => return status::run(&path, json),
-        Command::Stop { path } => stop::run(&path),
+        Command::Status { at, json } => return status::run(&at.path, json),
+        Command::Stop { at } => stop::run(&at.path),
         Command::Man { folder } => pages::man(&folder),
         Command::Ctl {
-            path,
+            at,
             verb,
             wait,
             json,
-        } => ctl::run(&path, verb, wait, json),
+        } => ctl::run(&at.path, verb, wait, json),
         #[cfg(feature = "sim")]
         Command::Sim { wanted, json } => simulate(&wanted, json),
         #[cfg(feature = "sim")]
         Command::Advise(args) => return advise(&args),
         #[cfg(feature = "sim")]
         Command::Record { args, json } => return record(&args, json),
-        Command::Exec { path, args } => return exec::run(&path, args),
+        Command::Exec { at, args } => return exec::run(&at.path, args),
         #[cfg(feature = "export")]
-        Command::Export {
-            stats,
-            series,
-            output,
-        } => logged(|stop| export::run(&stats, series, &output, stop)),
-        Command::Monitor {
-            path,
-            interval,
-            json,
-        } => logged(|stop| monitor::monitor(&path, interval, json, stop)),
+        Command::Export { at, series, output } => {
+            logged(|stop| export::run(&at.path, series, &output, stop))
+        }
+        Command::Monitor { at, interval, json } => {
+            logged(|stop| monitor::monitor(&at.path, interval, json, stop))
+        }
         // Log lines would be drawn over the live view.
-        Command::View(options) if options.live() => live::run(&options, &on_signal()?),
-        Command::View(options) => logged(|stop| live::run(&options, stop)),
+        Command::View { options, .. } if options.live() => live::run(&options, &on_signal()?),
+        Command::View { options, .. } => logged(|stop| live::run(&options, stop)),
         Command::Run {
             config,
             origin,
@@ -165,12 +169,11 @@ fn schedule(
         true => locked.with(rustland::NEEDED),
         false => locked,
     };
-    let failure = failure_beside(&config.stats_path);
     let reload = Bell::default();
     let builder = Scheduler::builder().config(config);
     let scheduler = builder.origin(origin, reload.clone()).build()?;
     // About an earlier run; there may be none.
-    let _ = std::fs::remove_file(failure);
+    let _ = std::fs::remove_file(FAILURE_NOTE);
     let kept = scheduler.shed_privileges(locked)?;
     info!("it keeps the privileges {kept} and cannot gain others");
     if let Some(hangup) = hangup {

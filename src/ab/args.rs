@@ -351,7 +351,7 @@ impl Runs {
             .find(|m| matches!(m.source, Source::Measured(w) if OF_ROOST.contains(&w)));
         if let (Some(metric), Some(variant)) = (of_roost, strange) {
             bail!(
-                "{} is measured only under scx_roost, not under {}",
+                "{} is measured only where scx_roost decides in BPF, not under {}",
                 metric.name,
                 variant.name
             );

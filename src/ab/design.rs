@@ -115,6 +115,17 @@ impl Design {
         }
     }
 
+    /// As `runs`, or more, without making the order.
+    pub fn runs_at_most(&self, blocks: usize) -> usize {
+        let warm = self.variants.saturating_mul(self.warmups);
+        let warm = warm.saturating_mul(self.boots.map_or(1, |_| blocks));
+        let each = match self.settle {
+            Settle::Nowhere => self.block_runs(),
+            Settle::Blocks | Settle::Runs => self.block_runs().saturating_mul(2),
+        };
+        blocks.saturating_mul(each).saturating_add(warm)
+    }
+
     /// Number of runs for this many blocks, with those that do not count.
     pub fn runs(&self, blocks: usize) -> usize {
         self.order(blocks).len()

@@ -33,7 +33,7 @@ pub struct Lasting {
 }
 
 impl Lasting {
-    /// Fails if a variant is not one of scx_roost.
+    /// Fails if a variant has no settings, as one of another scheduler or of decisions in Rust.
     pub fn new(base: &str, found: &str, scope: Scope, command: &[String]) -> Result<Lasting> {
         let (base, found) = (change(base)?, change(found)?);
         if scope == Scope::Machine {
@@ -73,7 +73,7 @@ impl Lasting {
         };
         let config: Vec<String> = self.config.lines().map(str::to_string).collect();
         format!(
-            "{apply}To apply it at each start, put this into {} (mkdir -p its folder), and then: scx_roost config check\n{}",
+            "{apply}To apply it at each start, put this into {} (mkdir -p its folder), and see what a start then uses: scx_roost config show\n{}",
             self.file,
             indented(&config)
         )
@@ -87,7 +87,7 @@ fn indented(lines: &[String]) -> String {
 fn change(variant: &str) -> Result<Change> {
     match Variant::parse(variant)?.kind {
         Kind::Roost(roost) => Ok(roost.0),
-        _ => bail!("{variant} is not a variant of scx_roost"),
+        _ => bail!("{variant} has no settings of scx_roost to keep"),
     }
 }
 

@@ -9,7 +9,7 @@ use super::hooks::Hooks;
 use super::metric::{Metric, usable};
 use super::stats::verdict::{Direction, Rule};
 use super::variant::{Scope, Variant, parse_all};
-use crate::util::plain_file::PlainFile;
+use crate::util::plain_file::{PlainFile, at_most};
 use crate::util::user::give_back;
 use crate::util::whole_file;
 use anyhow::{Context, Result, bail, ensure};
@@ -17,17 +17,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// In the first line; another number means another format.
 pub const FORMAT: &str = "scx_roost ab 1";
-/// Most runs of a comparison, counted or not.
-const ALL_RUNS_MAX: usize = 10_000_000;
-/// The longest result file that is read. A run takes a few hundred bytes.
+/// The longest result file that is read.
 const BYTES_MAX: u64 = 1 << 30;
+/// Bytes of a run in the file, at most: it has a few hundred, with all counters a few thousand.
+const RUN_BYTES: u64 = 1 << 13;
+/// Most runs of a comparison, counted or not: their file can be read.
+const ALL_RUNS_MAX: usize = (BYTES_MAX / RUN_BYTES) as usize;
 /// How long a result file may be locked, and how often that is tried again.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 const LOCK_NAP: Duration = Duration::from_millis(20);
@@ -192,11 +194,10 @@ impl Header {
         ensure!(self.warmups <= RUNS_MAX, "warmups are {}", self.warmups);
         self.scope.check(&self.variants()?)?;
         boots::check(&self, &self.variants()?)?;
-        let (blocks, design) = (self.rule.plan.max(), self.design());
-        let each = design.block_runs() + design.variants * (self.warmups + 1);
+        let runs = self.design().runs_at_most(self.rule.plan.max());
         ensure!(
-            blocks.saturating_mul(each) <= ALL_RUNS_MAX,
-            "it would have {blocks} blocks of {each} runs: at most {ALL_RUNS_MAX} runs are possible"
+            runs <= ALL_RUNS_MAX,
+            "it would have {runs} runs: at most {ALL_RUNS_MAX} runs are possible"
         );
         self.rule.checked()?;
         Ok(self)
@@ -283,7 +284,7 @@ impl Recorded {
 
     pub fn read(path: &Path) -> Result<Recorded> {
         let bytes = bytes(path)?;
-        read(bytes, path).map(|(recorded, _)| recorded)
+        read(&bytes, path).map(|(recorded, _)| recorded)
     }
 
     /// As `read`. None: writing was interrupted before the first line was complete.
@@ -291,7 +292,7 @@ impl Recorded {
         let bytes = bytes(path)?;
         match broken_off(&bytes) {
             true => Ok(None),
-            false => read(bytes, path).map(|(recorded, _)| Some(recorded)),
+            false => read(&bytes, path).map(|(recorded, _)| Some(recorded)),
         }
     }
 
@@ -363,11 +364,14 @@ fn bytes(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Also returns the number of bytes in whole lines. The last line may be cut off by a crash.
-fn read(bytes: Vec<u8>, path: &Path) -> Result<(Recorded, usize)> {
+fn read(bytes: &[u8], path: &Path) -> Result<(Recorded, usize)> {
     let recorded = || {
-        let text = String::from_utf8(bytes).context("it is not a text in UTF-8")?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        anyhow::Ok((Recorded::of_lines(&text[..whole])?, whole))
+        let whole = bytes
+            .iter()
+            .rposition(|b| *b == b'\n')
+            .map_or(0, |end| end + 1);
+        let text = str::from_utf8(&bytes[..whole]).context("it is not a text in UTF-8")?;
+        anyhow::Ok((Recorded::of_lines(text)?, whole))
     };
     recorded().with_context(|| format!("cannot read {}", path.display()))
 }
@@ -409,15 +413,15 @@ impl ResultFile {
         let file = whole_file::reopen(path);
         let file = file.with_context(|| format!("cannot continue {}", path.display()))?;
         let mut written = ResultFile::locked(file, path)?;
-        let mut bytes = Vec::new();
-        written.file.read_to_end(&mut bytes)?;
+        let bytes = at_most(&written.file, BYTES_MAX);
+        let bytes = bytes.with_context(|| format!("cannot read {}", path.display()))?;
         if broken_off(&bytes) {
             header.clone().checked()?;
             written.file.set_len(0)?;
             written.append(header)?;
             return Ok((written, Recorded::new(header.clone())));
         }
-        let (recorded, whole) = read(bytes, path)?;
+        let (recorded, whole) = read(&bytes, path)?;
         recorded
             .header
             .same_plan(header)

@@ -56,6 +56,23 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Sub {
+    #[command(flatten)]
+    Client(Client),
+    #[command(flatten)]
+    Text(Text),
+    #[command(flatten)]
+    Alone(Alone),
+    /// Check or show the configuration files
+    #[command(after_help = CONFIG_EXAMPLES)]
+    Config {
+        #[command(subcommand)]
+        verb: ConfigVerb,
+    },
+}
+
+/// Commands that ask the running scheduler.
+#[derive(Debug, Subcommand)]
+pub enum Client {
     /// Say whether scx_roost runs, since when, how well, and what it has done
     #[command(after_help = status::EXAMPLES)]
     Status {
@@ -72,10 +89,54 @@ pub enum Sub {
         #[command(flatten)]
         at: CtlPath,
     },
-    #[command(flatten)]
-    Text(Text),
+    /// Show or change features, tunables, arms and rules of the running scheduler
+    #[command(after_help = ctl::EXAMPLES)]
+    Ctl {
+        #[command(subcommand)]
+        verb: ctl::Verb,
+
+        #[command(flatten)]
+        at: CtlPath,
+
+        /// Seconds to wait for a scheduler that is starting (0.1 to 3600)
+        #[arg(long, global = true, value_name = "SECS", value_parser = seconds)]
+        wait: Option<Duration>,
+
+        /// Print JSON
+        #[arg(long, global = true)]
+        json: bool,
+    },
+    /// Run a command, and everything it starts, on an arm
+    #[command(after_help = exec::EXAMPLES)]
+    Exec {
+        #[command(flatten)]
+        args: ExecArgs,
+
+        #[command(flatten)]
+        at: CtlPath,
+    },
+    /// Serve the statistics of the running scheduler to Prometheus
+    #[cfg(feature = "export")]
+    #[command(after_help = export::EXAMPLES)]
+    Export {
+        #[command(flatten)]
+        args: ExportArgs,
+
+        #[command(flatten)]
+        of: StatsPath,
+    },
+    /// Show the running scheduler live: machine, rates, arms, latencies; switch features
+    #[command(after_help = monitor::EXAMPLES)]
+    Monitor(MonitorArgs),
+}
+
+/// Commands that ask no scheduler's socket.
+#[derive(Debug, Subcommand)]
+pub enum Alone {
     /// Show the CPUs, cores, caches and nodes of this machine
     Topology(MachineArgs),
+    /// Check whether this machine can run scx_roost, what is missing and what will not work
+    Doctor(MachineArgs),
     /// Run a command under several variants, and report which one is better
     #[cfg(feature = "ab")]
     #[command(after_help = ab::args::EXAMPLES)]
@@ -138,53 +199,6 @@ pub enum Sub {
         #[arg(long)]
         json: bool,
     },
-    /// Check or show the configuration files
-    #[command(after_help = CONFIG_EXAMPLES)]
-    Config {
-        #[command(subcommand)]
-        verb: ConfigVerb,
-    },
-    /// Check whether this machine can run scx_roost, what is missing and what will not work
-    Doctor(MachineArgs),
-    /// Show or change features, tunables, arms and rules of the running scheduler
-    #[command(after_help = ctl::EXAMPLES)]
-    Ctl {
-        #[command(subcommand)]
-        verb: ctl::Verb,
-
-        #[command(flatten)]
-        at: CtlPath,
-
-        /// Seconds to wait for a scheduler that is starting (0.1 to 3600)
-        #[arg(long, global = true, value_name = "SECS", value_parser = seconds)]
-        wait: Option<Duration>,
-
-        /// Print JSON
-        #[arg(long, global = true)]
-        json: bool,
-    },
-    /// Run a command, and everything it starts, on an arm
-    #[command(after_help = exec::EXAMPLES)]
-    Exec {
-        #[command(flatten)]
-        args: ExecArgs,
-
-        #[command(flatten)]
-        at: CtlPath,
-    },
-    /// Serve the statistics of the running scheduler to Prometheus
-    #[cfg(feature = "export")]
-    #[command(after_help = export::EXAMPLES)]
-    Export {
-        #[command(flatten)]
-        args: ExportArgs,
-
-        #[command(flatten)]
-        of: StatsPath,
-    },
-    /// Show the running scheduler live: machine, rates, arms, latencies; switch features
-    #[command(after_help = monitor::EXAMPLES)]
-    Monitor(MonitorArgs),
 }
 
 /// Commands that print or write what the program knows of itself.
@@ -437,7 +451,7 @@ impl SettingArgs {
     fn options() -> Vec<Arg> {
         let repeated = |name: &'static str, help: &'static str| {
             let arg = Arg::new(name).long(name).value_name("FEATURE").help(help);
-            arg.action(ArgAction::Append)
+            arg.action(ArgAction::Append).value_delimiter(',')
         };
         let mut options = vec![
             Arg::new("preset")
@@ -454,9 +468,9 @@ impl SettingArgs {
                 .help("Purpose, in place of a preset ('scx_roost profiles' lists them)"),
             repeated(
                 "enable",
-                "Switch a feature on; may be repeated ('scx_roost features' lists them)",
+                "Switch features on, with commas or repeated ('scx_roost features' lists them)",
             ),
-            repeated("disable", "Switch a feature off; may be repeated"),
+            repeated("disable", "Switch features off, with commas or repeated"),
         ];
         options.extend(TUNABLES.iter().map(|row| {
             // As other schedulers of sched_ext have it.

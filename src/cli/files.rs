@@ -2,6 +2,7 @@
 //! Which configuration files a start reads, and in which order; and which it refuses.
 
 use super::args::RunArgs;
+use super::levels::SOCKETS;
 use crate::policy::file::{Key, Said};
 use crate::util::plain_file::{PlainFile, TEXT_MAX};
 use crate::util::user::is_root;
@@ -72,13 +73,27 @@ impl Place {
         self.read_with(None)
     }
 
-    /// The files without an error, each by itself.
-    pub fn readable(&self) -> Vec<(PathBuf, Said)> {
-        let files = self.files().unwrap_or_default().into_iter();
-        files
-            .filter_map(|file| Place::File(file).read().ok())
-            .flatten()
-            .collect()
+    /// What each file says about sockets, whatever else it says; and the errors of files that
+    /// cannot be read.
+    pub fn sockets(&self) -> (Vec<(PathBuf, Said)>, Vec<String>) {
+        let (mut all, mut skipped) = (Vec::new(), Vec::new());
+        let files = self.files().unwrap_or_else(|e| {
+            skipped.push(format!("{e:#}"));
+            Vec::new()
+        });
+        let options = SOCKETS.map(|name| Key { name, flag: false });
+        for file in files {
+            let name = file.display().to_string();
+            let said = bytes(&file).and_then(|bytes| {
+                let part = |bytes: Vec<u8>| Said::part(&name, &bytes, &options);
+                bytes.map(part).transpose()
+            });
+            match said {
+                Ok(said) => all.extend(said.map(|said| (file, said))),
+                Err(e) => skipped.push(format!("{e:#}")),
+            }
+        }
+        (all, skipped)
     }
 
     /// As `read`, when the file that `ctl save` writes would have this text.

@@ -18,7 +18,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Options that are paths, for clients too.
-const SOCKETS: [&str; 2] = ["stats-path", "ctl-path"];
+pub const SOCKETS: [&str; 2] = ["stats-path", "ctl-path"];
 const BUILT_IN: &str = "built in";
 const COMMAND_LINE: &str = "the command line";
 

@@ -25,13 +25,14 @@ use crate::daemon::control::{Origin, Reading};
 use crate::policy::config::{Config, FOLDER, ctl_path_beside};
 use crate::util::refusal::BadConfig;
 use anyhow::{Result, anyhow, bail, ensure};
-use args::{Cli, ConfigVerb, MachineArgs, MonitorArgs, RunArgs, Sub, SysfsArg, Text};
+use args::{Alone, Cli, Client, ConfigVerb, MachineArgs, RunArgs, Sub, SysfsArg, Text};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use files::Place;
 use levels::Levels;
 use log::LevelFilter;
+pub use sockets::Socket;
 use sockets::Sockets;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ pub enum Command {
         run_id: Option<u64>,
     },
     Monitor {
-        path: PathBuf,
+        at: Socket,
         interval: Duration,
         json: bool,
     },
@@ -87,7 +88,7 @@ pub enum Command {
     },
     /// Says whether a scheduler runs.
     Status {
-        path: PathBuf,
+        at: Socket,
         json: bool,
     },
     /// Writes the manual pages.
@@ -96,23 +97,22 @@ pub enum Command {
     },
     /// Stops the running scheduler.
     Stop {
-        path: PathBuf,
+        at: Socket,
     },
     Ctl {
-        path: PathBuf,
+        at: Socket,
         verb: ctl::Verb,
         /// How long to wait for a scheduler that is not there yet.
         wait: Duration,
         json: bool,
     },
     Exec {
-        path: PathBuf,
+        at: Socket,
         args: ExecArgs,
     },
     #[cfg(feature = "export")]
     Export {
-        /// The socket of the scheduler to ask.
-        stats: PathBuf,
+        at: Socket,
         series: Series,
         output: Output,
     },
@@ -131,7 +131,28 @@ pub enum Command {
         json: bool,
     },
     /// The live view.
-    View(monitor::Options),
+    View {
+        /// The statistics.
+        at: Socket,
+        options: monitor::Options,
+    },
+}
+
+impl Command {
+    /// Where a client asks the scheduler first.
+    pub fn socket(&self) -> Option<&Socket> {
+        match self {
+            Command::Status { at, .. }
+            | Command::Stop { at }
+            | Command::Ctl { at, .. }
+            | Command::Exec { at, .. }
+            | Command::Monitor { at, .. }
+            | Command::View { at, .. } => Some(at),
+            #[cfg(feature = "export")]
+            Command::Export { at, .. } => Some(at),
+            _ => None,
+        }
+    }
 }
 
 /// Parses the command line, and reads the configuration of a run. An error is one sentence.
@@ -271,15 +292,25 @@ fn sentence(error: &str) -> String {
         .strip_prefix("error: ")
         .unwrap_or(&joined)
         .replace(" tip: ", "; tip: ")
-        .replace("invalid digit found in string", "expected a whole number")
+        .replace(
+            "invalid digit found in string",
+            "expected a whole number from 0 on",
+        )
+        .replace(
+            "number too large to fit in target type",
+            "expected a smaller number",
+        )
 }
 
 impl Cli {
     fn resolve(mut self, matches: ArgMatches, folder: &Path) -> Result<Command> {
+        // The subcommand's --json may be given before or after it.
+        let json = self.json.json;
         match self.command.take() {
+            Some(Sub::Client(client)) => client.resolve(json, folder),
+            Some(Sub::Text(text)) => text.resolve(json),
+            Some(Sub::Alone(alone)) => alone.resolve(json, self.sysfs),
             Some(Sub::Config { verb }) => self.resolve_config(verb, &matches, folder),
-            // The subcommand's --json may be given before or after it.
-            Some(sub) => sub.resolve(self.json.json, self.sysfs, folder),
             None => self.resolve_start(matches, folder),
         }
     }
@@ -318,9 +349,9 @@ impl Cli {
             ));
         }
         let no_run = self.once.version || self.once.help_stats || self.once.monitor.is_some();
-        let place = match no_run {
-            true => Place::Nowhere,
-            false => Place::of(self.once.config.clone(), folder),
+        let place = match &self.once.config {
+            None if no_run => Place::Nowhere,
+            given => Place::of(given.clone(), folder),
         };
         // Resolved first, so that an invalid name is an error whatever else was requested. One of
         // the command line is no bad configuration.
@@ -335,10 +366,12 @@ impl Cli {
             _ if self.once.help_stats => Command::HelpStats,
             Some(interval) => {
                 levels.plan()?;
-                let typed = typed(&matches, "stats_path").then_some(run.stats_path);
-                let configured = || Sockets::of(&Place::of(self.once.config, folder)).stats;
+                let here = self.once.config.is_some() || typed(&matches, "stats_path");
                 Command::Monitor {
-                    path: typed.unwrap_or_else(configured),
+                    at: match here {
+                        true => run.stats_path.into(),
+                        false => Sockets::configured(folder).stats(),
+                    },
                     interval,
                     json,
                 }
@@ -360,7 +393,7 @@ impl Cli {
             stats_interval: self.once.stats,
             stats_json: self.json.json,
             libbpf: self.libbpf,
-            ..config_of(&levels).map_err(|e| blamed(&levels, e))?
+            ..config_of(&levels).map_err(|e| blamed(&matches, e))?
         };
         let saved = place.saved();
         let file = saved.clone();
@@ -389,10 +422,11 @@ impl Cli {
 }
 
 /// An error of the command line alone is no bad configuration.
-fn blamed(levels: &Levels, e: anyhow::Error) -> anyhow::Error {
-    match levels.files().is_empty() {
-        true => e,
-        false => BadConfig(e).into(),
+fn blamed(matches: &ArgMatches, e: anyhow::Error) -> anyhow::Error {
+    let alone = Levels::new(Vec::new(), Some(matches)).and_then(|levels| config_of(&levels));
+    match alone {
+        Err(own) if format!("{own:#}") == format!("{e:#}") => e,
+        _ => BadConfig(e).into(),
     }
 }
 
@@ -436,80 +470,86 @@ fn config_of(levels: &Levels) -> Result<Config> {
     })
 }
 
-impl Sub {
-    /// `json`, `sysfs`: as given before the subcommand. `folder`: where the configuration is.
-    fn resolve(self, json: bool, sysfs: SysfsArg, folder: &Path) -> Result<Command> {
+impl Client {
+    /// `json`: as given before the subcommand. `folder`: where the configuration is.
+    fn resolve(self, json: bool, folder: &Path) -> Result<Command> {
         Ok(match self {
-            Sub::Status { of, json: too } => Command::Status {
-                path: of.at(folder),
+            Client::Status { of, json: too } => Command::Status {
+                at: of.at(folder),
                 json: json || too,
             },
-            Sub::Stop { at } => Command::Stop {
-                path: at.at(folder),
-            },
-            Sub::Ctl {
+            Client::Stop { at } => Command::Stop { at: at.at(folder) },
+            Client::Ctl {
                 verb,
                 at,
                 wait,
                 json: too,
             } => Command::Ctl {
-                path: at.at(folder),
+                at: at.at(folder),
                 verb,
                 wait: wait.unwrap_or_default(),
                 json: json || too,
             },
-            Sub::Exec { args, at } => Command::Exec {
-                path: at.at(folder),
+            Client::Exec { args, at } => Command::Exec {
+                at: at.at(folder),
                 args,
             },
             #[cfg(feature = "export")]
-            Sub::Export { args, of } => Command::Export {
-                stats: of.at(folder),
+            Client::Export { args, of } => Command::Export {
+                at: of.at(folder),
                 series: args.series(),
                 output: args.output()?,
             },
-            Sub::Monitor(args) => Command::View(args.options(json, folder)),
-            other => return other.resolve_alone(json, sysfs),
+            Client::Monitor(args) => {
+                let (stats, ctl_path) = args.at(folder);
+                let options = monitor::Options {
+                    ctl_path,
+                    stats_path: stats.path.clone(),
+                    interval: args.interval,
+                    json: json || args.json.json,
+                };
+                Command::View { at: stats, options }
+            }
         })
     }
+}
 
-    /// Of those that ask no scheduler's socket.
-    fn resolve_alone(self, json: bool, sysfs: SysfsArg) -> Result<Command> {
+impl Alone {
+    /// `json`, `sysfs`: as given before the subcommand.
+    fn resolve(self, json: bool, sysfs: SysfsArg) -> Result<Command> {
         Ok(match self {
-            Sub::Topology(args) => {
+            Alone::Topology(args) => {
                 args.with(sysfs, json, |sysfs, json| Command::Topology { sysfs, json })
             }
-            Sub::Doctor(args) => {
+            Alone::Doctor(args) => {
                 args.with(sysfs, json, |sysfs, json| Command::Doctor { sysfs, json })
             }
-            Sub::Text(text) => text.resolve(json)?,
             #[cfg(feature = "ab")]
-            Sub::Ab { args, json: too } => Command::Ab {
+            Alone::Ab { args, json: too } => Command::Ab {
                 args,
                 json: json || too,
             },
             #[cfg(feature = "ab")]
-            Sub::Tune { args, json: too } => Command::Tune {
+            Alone::Tune { args, json: too } => Command::Tune {
                 args,
                 json: json || too,
             },
             #[cfg(feature = "ab")]
-            Sub::AbWorkload { pattern, steps } => Command::AbWorkload { pattern, steps },
+            Alone::AbWorkload { pattern, steps } => Command::AbWorkload { pattern, steps },
             #[cfg(feature = "ab")]
-            Sub::AbGuardian => Command::AbGuardian,
+            Alone::AbGuardian => Command::AbGuardian,
             #[cfg(feature = "sim")]
-            Sub::Sim { args, json: too } => Command::Sim {
+            Alone::Sim { args, json: too } => Command::Sim {
                 wanted: Box::new(args.wanted()?),
                 json: json || too,
             },
             #[cfg(feature = "sim")]
-            Sub::Advise(args) => Command::Advise(args.with(sysfs.sysfs, json)),
+            Alone::Advise(args) => Command::Advise(args.with(sysfs.sysfs, json)),
             #[cfg(feature = "sim")]
-            Sub::Record { args, json: too } => Command::Record {
+            Alone::Record { args, json: too } => Command::Record {
                 args,
                 json: json || too,
             },
-            _ => unreachable!("it is resolved before, Config with the options before it"),
         })
     }
 }
@@ -533,18 +573,6 @@ impl MachineArgs {
     fn with(self, before: SysfsArg, json: bool, of: fn(PathBuf, bool) -> Command) -> Command {
         let sysfs = self.sysfs.sysfs.or(before.sysfs);
         of(SysfsArg { sysfs }.root(), json || self.json)
-    }
-}
-
-impl MonitorArgs {
-    fn options(self, json: bool, folder: &Path) -> monitor::Options {
-        let (stats_path, ctl_path) = self.at(folder);
-        monitor::Options {
-            ctl_path,
-            stats_path,
-            interval: self.interval,
-            json: json || self.json.json,
-        }
     }
 }
 

@@ -7,51 +7,104 @@ use super::levels::Levels;
 use crate::policy::config::{STATS_PATH, ctl_path_beside};
 use std::path::{Path, PathBuf};
 
+/// A socket of the running scheduler.
+#[derive(Debug)]
+pub struct Socket {
+    pub path: PathBuf,
+    /// Errors of files that may name another one.
+    skipped: Vec<String>,
+}
+
+impl From<PathBuf> for Socket {
+    fn from(path: PathBuf) -> Socket {
+        let skipped = Vec::new();
+        Socket { path, skipped }
+    }
+}
+
+impl Socket {
+    /// What to print before a client fails there.
+    pub fn warning(&self) -> Option<String> {
+        let path = self.path.display();
+        (!self.skipped.is_empty() && !self.path.exists()).then(|| {
+            format!(
+                "there is no socket {path}; another one may be configured: {}",
+                self.skipped.join("; ")
+            )
+        })
+    }
+}
+
 /// The sockets of a scheduler that was started with these files and without options.
 pub struct Sockets {
-    pub stats: PathBuf,
-    pub ctl: PathBuf,
+    stats: PathBuf,
+    ctl: PathBuf,
+    skipped: Vec<String>,
 }
 
 impl Sockets {
-    /// A wrong file is skipped: the scheduler that runs was started before it became so.
-    pub fn of(place: &Place) -> Sockets {
-        let possible = |file: &_| Levels::new(vec![Clone::clone(file)], None).is_ok();
-        let files = place.readable().into_iter().filter(possible).collect();
-        let run = Levels::new(files, None).and_then(|levels| levels.run_args());
+    /// `folder`: where the configuration is. Whatever else is wrong in a file, its sockets count:
+    /// the scheduler that runs was started before.
+    pub fn configured(folder: &Path) -> Sockets {
+        let (files, mut skipped) = Place::of(None, folder).sockets();
+        let mut good = Vec::new();
+        for file in files {
+            match Levels::new(vec![file.clone()], None) {
+                Ok(_) => good.push(file),
+                Err(e) => skipped.push(format!("{e:#}")),
+            }
+        }
+        let run = Levels::new(good, None).and_then(|levels| levels.run_args());
         let (stats, ctl) = run.map_or((STATS_PATH.into(), None), |r| (r.stats_path, r.ctl_path));
         Sockets {
             ctl: ctl.unwrap_or_else(|| ctl_path_beside(&stats)),
             stats,
+            skipped,
+        }
+    }
+
+    pub fn stats(self) -> Socket {
+        Socket {
+            path: self.stats,
+            skipped: self.skipped,
+        }
+    }
+
+    fn ctl(self) -> Socket {
+        Socket {
+            path: self.ctl,
+            skipped: self.skipped,
         }
     }
 }
 
 impl StatsPath {
     /// `folder`: where the configuration is.
-    pub fn at(self, folder: &Path) -> PathBuf {
-        let configured = || Sockets::of(&Place::of(None, folder)).stats;
-        self.stats_path.unwrap_or_else(configured)
+    pub fn at(self, folder: &Path) -> Socket {
+        let configured = || Sockets::configured(folder).stats();
+        self.stats_path.map_or_else(configured, Socket::from)
     }
 }
 
 impl CtlPath {
-    pub fn at(self, folder: &Path) -> PathBuf {
-        let configured = || Sockets::of(&Place::of(None, folder)).ctl;
-        self.ctl_path.unwrap_or_else(configured)
+    pub fn at(self, folder: &Path) -> Socket {
+        let configured = || Sockets::configured(folder).ctl();
+        self.ctl_path.map_or_else(configured, Socket::from)
     }
 }
 
 impl MonitorArgs {
     /// The statistics socket and the control socket, which is beside one that was typed.
-    pub fn at(&self, folder: &Path) -> (PathBuf, PathBuf) {
-        let Sockets { stats, ctl } = match &self.of.stats_path {
+    pub fn at(&self, folder: &Path) -> (Socket, PathBuf) {
+        let sockets = match &self.of.stats_path {
             Some(stats) => Sockets {
                 ctl: ctl_path_beside(stats),
                 stats: stats.clone(),
+                skipped: Vec::new(),
             },
-            None => Sockets::of(&Place::of(None, folder)),
+            None => Sockets::configured(folder),
         };
-        (stats, self.ctl_path.clone().unwrap_or(ctl))
+        let ctl = self.ctl_path.clone().unwrap_or(sockets.ctl.clone());
+        (sockets.stats(), ctl)
     }
 }

@@ -69,6 +69,22 @@ fn switches_may_be_repeated() {
     );
 }
 
+#[test]
+fn switches_may_be_a_list_with_commas() {
+    let features = |args: &[&str]| run_of(args, Path::new("/nowhere")).0.settings.features;
+    for (option, a, b) in [
+        ("--enable", "pack", "util_fits"),
+        ("--disable", "wide_idle", "claim"),
+    ] {
+        let list = features(&[option, &format!("{a},{b}")]);
+        assert_eq!(list, features(&[option, a, option, b]));
+        assert_ne!(list, features(&[]));
+    }
+    let set = parsed(&["ctl", "set", "--enable", "pack,util_fits"]).unwrap();
+    let told = format!("{set:?}");
+    assert!(told.contains(r#"enable: ["pack", "util_fits"]"#), "{told}");
+}
+
 /// What users of other sched_ext schedulers have in SCX_FLAGS, and what fleets pass to them.
 #[test]
 fn options_of_other_schedulers_are_understood() {
@@ -167,7 +183,7 @@ fn json_and_sysfs_are_where_they_mean_something() {
     }
     for args in [&["--json", "monitor"][..], &["monitor", "--json"]] {
         assert!(
-            matches!(parsed(args), Ok(Command::View(o)) if o.json),
+            matches!(parsed(args), Ok(Command::View { options, .. }) if options.json),
             "{args:?}"
         );
     }
@@ -317,7 +333,11 @@ fn sim_says_what_is_possible() {
     for (line, expected) in [
         (
             "sim tbench --seed -1",
-            "'-1' for '--seed <N>': expected a whole number",
+            "'-1' for '--seed <N>': expected a whole number from 0 on",
+        ),
+        (
+            "sim tbench --seed 99999999999999999999999",
+            "'99999999999999999999999' for '--seed <N>': expected a smaller number",
         ),
         (
             "sim tbench --svg x --trace x",

@@ -87,12 +87,12 @@ pub struct SetArgs {
     #[arg(short, long, value_name = "NAME")]
     preset: Option<String>,
 
-    /// Switch a feature on; may be repeated
-    #[arg(long, value_name = "FEATURE")]
+    /// Switch features on, with commas or repeated
+    #[arg(long, value_name = "FEATURE", value_delimiter = ',')]
     enable: Vec<String>,
 
-    /// Switch a feature off; may be repeated
-    #[arg(long, value_name = "FEATURE")]
+    /// Switch features off, with commas or repeated
+    #[arg(long, value_name = "FEATURE", value_delimiter = ',')]
     disable: Vec<String>,
 
     /// Set a tunable, such as slice-us=1500; may be repeated

@@ -3,7 +3,7 @@
 //! for people, or as JSON.
 
 use crate::machine::host::Host;
-use crate::policy::config::failure_beside;
+use crate::policy::config::FAILURE_NOTE;
 use crate::policy::features::{self, FEATURES, FeatureSet};
 use crate::util::plain_file;
 use crate::util::print;
@@ -98,7 +98,7 @@ struct Done {
 
 /// Prints the status of the scheduler whose statistics are at `path`.
 pub fn run(path: &Path, json: bool) -> Result<ExitCode> {
-    let status = Status::read(&Host::new(Path::new("/sys")), path)?;
+    let status = Status::read(&Host::new(Path::new("/sys")), path, Path::new(FAILURE_NOTE))?;
     match json {
         true => print::json(&status)?,
         false => print::text(&status.text())?,
@@ -110,11 +110,15 @@ pub fn run(path: &Path, json: bool) -> Result<ExitCode> {
 }
 
 impl Status {
-    /// Errors: something serves at `path`, and is no scx_roost of this version.
-    fn read(host: &Host, path: &Path) -> Result<Status> {
+    /// `note`: what the unit leaves when it has failed. Errors: something serves at `path`, and is
+    /// no scx_roost of this version.
+    fn read(host: &Host, path: &Path, note: &Path) -> Result<Status> {
         match ask(path) {
             Ok(totals) => Ok(Status::of_metrics(&totals, host.attached_ops())),
-            Err(e) if client::is_gone(&e) || !readable(&e) => Status::of_kernel(host, path, &e),
+            Err(e) if client::is_gone(&e) || !readable(&e) => Ok(Status {
+                failure: failure(note),
+                ..Status::of_kernel(host, path, &e)
+            }),
             Err(e) => bail!(client::no_connection(path, &e)),
         }
     }
@@ -140,7 +144,7 @@ impl Status {
     }
 
     /// Without its statistics: what the kernel says.
-    fn of_kernel(host: &Host, path: &Path, e: &anyhow::Error) -> Result<Status> {
+    fn of_kernel(host: &Host, path: &Path, e: &anyhow::Error) -> Status {
         let state = host.kernel_text("sched_ext/state");
         // One that is being removed places no more tasks.
         let leaves = state.as_deref() == Some("disabling");
@@ -170,13 +174,13 @@ impl Status {
                 vec![format!("stop '{ops}' before you start scx_roost")],
             ),
         };
-        Ok(Status {
+        Status {
             state,
             ops: ops.unwrap_or_default(),
             running: None,
-            failure: failure(path),
+            failure: None,
             next,
-        })
+        }
     }
 
     fn text(&self) -> String {
@@ -213,9 +217,9 @@ impl Status {
     }
 }
 
-/// The first line of the note beside the socket.
-fn failure(path: &Path) -> Option<String> {
-    let note = plain_file::text(&failure_beside(path)).ok()?;
+/// The first line of the note.
+fn failure(note: &Path) -> Option<String> {
+    let note = plain_file::text(note).ok()?;
     note.lines().next().map(str::to_string)
 }
 
@@ -504,9 +508,10 @@ mod tests {
     fn without_a_socket_the_kernel_is_asked() {
         let folder = tempfile::tempdir().unwrap();
         let kernel = folder.path().join("kernel/sched_ext");
-        let socket = folder.path().join("stats");
+        let socket = folder.path().join("own/stats");
+        let note = folder.path().join("failed");
         let told = |expected: State, first: &str| {
-            let status = Status::read(&Host::in_folder(folder.path()), &socket).unwrap();
+            let status = Status::read(&Host::in_folder(folder.path()), &socket, &note).unwrap();
             assert_eq!(status.state, expected);
             assert!(status.text().starts_with(first), "{}", status.text());
             assert!(!status.next.is_empty());
@@ -521,15 +526,11 @@ mod tests {
             State::Stopped,
             "scx_roost does not run: the kernel's own scheduler does\n",
         );
-        std::fs::write(
-            failure_beside(&socket),
-            "its service failed: oom-kill\nmore\n",
-        )
-        .unwrap();
-        let failed = Status::read(&Host::in_folder(folder.path()), &socket).unwrap();
+        std::fs::write(&note, "its service failed: oom-kill\nmore\n").unwrap();
+        let failed = Status::read(&Host::in_folder(folder.path()), &socket, &note).unwrap();
         let line = "\n  failed    its service failed: oom-kill\n";
         assert!(failed.text().contains(line), "{}", failed.text());
-        std::fs::remove_file(failure_beside(&socket)).unwrap();
+        std::fs::remove_file(&note).unwrap();
         std::fs::write(kernel.join("state"), "enabled\n").unwrap();
         std::fs::write(kernel.join("root/ops"), "lavd_1.0\n").unwrap();
         told(

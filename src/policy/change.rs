@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The settings to change, by name. It is applied whole or not at all. `scx_roost features` and
-/// `scx_roost ctl set --help` list the names.
+/// The settings to change, by name. It is applied whole or not at all. `scx_roost profiles`,
+/// `presets` and `features` list the names of each, `scx_roost ctl set --help` those of tunables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {

@@ -23,18 +23,13 @@ pub const STATS_PATH: &str = "/var/run/scx/root/stats";
 /// The name of the control socket, in the folder of the statistics socket.
 const CTL_NAME: &str = "ctl";
 
-/// What contrib/scx_roost-failed.service leaves there when the service has failed.
-const FAILURE_NAME: &str = "scx_roost.failed";
+/// What contrib/scx_roost-failed.service leaves when the service has failed, wherever its sockets
+/// are. The next start removes it.
+pub const FAILURE_NOTE: &str = "/run/scx/root/scx_roost.failed";
 
 /// The control socket of the scheduler that serves its statistics at `stats`.
 pub fn ctl_path_beside(stats: &Path) -> PathBuf {
     stats.with_file_name(CTL_NAME)
-}
-
-/// The note about the failure of the scheduler that served its statistics at `stats`. The next
-/// start removes it.
-pub fn failure_beside(stats: &Path) -> PathBuf {
-    stats.with_file_name(FAILURE_NAME)
 }
 
 /// How the scheduler runs: what the options of the command line say, with their defaults.

@@ -57,6 +57,21 @@ impl Said {
     /// Parses the file `name`. `options`: the long options that are no setting. An error is one
     /// sentence with the line.
     pub fn parse(name: &str, bytes: &[u8], options: &[Key<'_>]) -> Result<Said> {
+        Said::of(name, bytes, options, &|_| true)
+    }
+
+    /// These options alone, whatever else the file says.
+    pub fn part(name: &str, bytes: &[u8], options: &[Key<'_>]) -> Result<Said> {
+        let wanted = |key: &str| options.iter().any(|option| option.name == key);
+        Said::of(name, bytes, options, &wanted)
+    }
+
+    fn of(
+        name: &str,
+        bytes: &[u8],
+        options: &[Key<'_>],
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Said> {
         let text = str::from_utf8(bytes).map_err(|e| {
             let line = bytes[..e.valid_up_to()]
                 .iter()
@@ -71,7 +86,8 @@ impl Said {
             source.wrong(at, e.message().trim_end_matches('\n').replace('\n', ", "))
         })?;
         let mut said = Said::default();
-        for key in table.get_ref() {
+        let keys = table.get_ref().iter();
+        for key in keys.filter(|(key, _)| wanted(key.get_ref())) {
             source.top(key, options, &mut said)?;
         }
         Ok(said)

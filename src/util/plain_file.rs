@@ -24,17 +24,34 @@ impl PlainFile {
         // Some files of /proc are plain by their mode, and still wait for something to read.
         let mut options = OpenOptions::new();
         let options = options.read(true).custom_flags(libc::O_NONBLOCK);
-        options.open(path).map(PlainFile)
+        let file = options.open(path).map_err(|e| match e.kind() {
+            ErrorKind::WouldBlock => wrong("another process has a lease on it: try again"),
+            _ => e,
+        })?;
+        PlainFile::of(file)
+    }
+
+    /// Another file may have taken the name before it was opened.
+    fn of(file: File) -> Result<PlainFile> {
+        match file.metadata()?.is_file() {
+            true => Ok(PlainFile(file)),
+            false => Err(wrong("it is not a plain file")),
+        }
     }
 
     /// All of it. Errors: it has more than `max` bytes.
     pub fn bytes(self, max: u64) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.take(max + 1).read_to_end(&mut bytes)?;
-        match bytes.len() as u64 <= max {
-            true => Ok(bytes),
-            false => Err(wrong(&format!("it is longer than {max} bytes"))),
-        }
+        at_most(self, max)
+    }
+}
+
+/// All that is left to read. Errors: that is more than `max` bytes.
+pub fn at_most(from: impl Read, max: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(max + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 <= max {
+        true => Ok(bytes),
+        false => Err(wrong(&format!("it is longer than {max} bytes"))),
     }
 }
 
@@ -89,14 +106,39 @@ mod tests {
         }
     }
 
-    /// Only root may open it; its mode is that of a plain file.
+    #[test]
+    fn what_was_opened_counts_and_not_what_was_there_before() {
+        let error = PlainFile::of(File::open("/dev/null").unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "it is not a plain file");
+    }
+
+    /// As /proc/kmsg, whose mode is that of a plain file.
     #[test]
     fn a_file_that_waits_for_something_to_read_is_an_error() {
-        let error = text(Path::new("/proc/kmsg")).unwrap_err();
-        let refused = error.kind() == ErrorKind::PermissionDenied;
-        assert!(
-            refused || error.to_string().ends_with("a read of it waits"),
-            "{error}"
-        );
+        let (pipe, _open) = std::io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&pipe, true).unwrap();
+        let mut waits = PlainFile(File::from(std::os::fd::OwnedFd::from(pipe)));
+        let error = waits.read(&mut [0]).unwrap_err().to_string();
+        assert_eq!(error, "it is not a plain file: a read of it waits");
+    }
+
+    /// A file server holds leases. Opening the file asks for the lease back.
+    #[test]
+    fn a_leased_file_is_an_error_and_not_a_wait() {
+        use std::os::fd::AsRawFd;
+        /// include/uapi/asm-generic/fcntl.h
+        const F_SETSIG: libc::c_int = 10;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let fd = file.as_file().as_raw_fd();
+        // SAFETY: plain numbers. The default signal would end the test; SIGWINCH is ignored.
+        let leased = unsafe {
+            libc::fcntl(fd, F_SETSIG, libc::SIGWINCH);
+            libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK)
+        };
+        // Not every file system has leases.
+        if leased == 0 {
+            let error = text(file.path()).unwrap_err().to_string();
+            assert_eq!(error, "another process has a lease on it: try again");
+        }
     }
 }

@@ -24,6 +24,10 @@ fn a_broken_file_is_reported_in_a_sentence() {
         text.replacen(from, to, 1)
     };
     let line = |at: usize| text.lines().nth(at).unwrap().to_string() + "\n";
+    let many: Vec<String> = (1000..1013)
+        .map(|us| format!("\"roost+slice-us={us}\""))
+        .collect();
+    let many = many.join(",");
     let cases = [
         (String::new(), "it is empty"),
         ("hello\n".into(), "it is not a result file of scx_roost ab"),
@@ -65,8 +69,8 @@ fn a_broken_file_is_reported_in_a_sentence() {
             "line 1: mainline names no kernel",
         ),
         (
-            replaced("\"warmups\":1", "\"warmups\":9999").replace("\"fixed\":6", "\"fixed\":9999"),
-            "runs: at most 10000000 runs are possible",
+            replaced("\"roost\"", &many).replace("\"fixed\":6", "\"fixed\":10000"),
+            "runs: at most 131072 runs are possible",
         ),
         (
             replaced("\"scope\":\"machine\"", "\"scope\":\"moon\""),
@@ -208,6 +212,25 @@ fn a_file_without_its_first_line_is_started_again() {
         assert!(told.to_string().starts_with("cannot read "), "{told}");
         assert_eq!(fs::read_to_string(&path).unwrap(), other);
     }
+}
+
+/// A crash may cut a character in two.
+#[test]
+fn a_last_line_that_was_cut_off_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let header = header(&TWO, Plan::Fixed(6));
+    drop(ResultFile::create(&path, &header).unwrap());
+    let whole = fs::read(&path).unwrap();
+    let cut = [
+        &whole[..],
+        b"{\"number\":0,\"block\":null,\"variant\":\"\xc3",
+    ]
+    .concat();
+    fs::write(&path, &cut).unwrap();
+    assert!(Recorded::read(&path).unwrap().runs.is_empty());
+    drop(ResultFile::resume(&path, &header).unwrap());
+    assert_eq!(fs::read(&path).unwrap(), whole);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use scx_roost::ab::variant::Scope;
 use scx_roost::cli::{self, Command};
 use scx_roost::policy::arms::Arms;
 use scx_roost::policy::config::Config;
-use scx_roost::policy::features::SLICE;
+use scx_roost::policy::features::{RESCUE, SLICE};
 use scx_roost::policy::settings::Settings;
 use scx_roost::policy::variant;
 
@@ -18,8 +18,14 @@ fn lasting(scope: Scope, command: &[&str]) -> Lasting {
     Lasting::new(BASE, FOUND, scope, &command).unwrap()
 }
 
-/// Parses a line as our own command line.
+/// Parses a line as our own command line. Without the configuration of this machine.
 fn read(line: &str) -> Command {
+    let line = match line.strip_prefix("scx_roost -") {
+        Some(options) if !line.contains("--config") => {
+            format!("scx_roost --config none -{options}")
+        }
+        _ => line.to_string(),
+    };
     cli::parse(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
@@ -54,11 +60,42 @@ fn for_the_machine_it_is_a_start() {
     let text = lasting.text();
     for part in [
         "To apply it now for all tasks, run as root:\n  scx_roost --preset",
-        "put this into /etc/scx_roost/config.d/50-tune.toml (mkdir -p its folder), and then: scx_roost config check\n",
+        "put this into /etc/scx_roost/config.d/50-tune.toml (mkdir -p its folder), and see what a start then uses: scx_roost config show\n",
         "\n  preset = \"mainline\"\n  slice-us = 5600\n",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
+}
+
+/// Other files count too: tunables of theirs stay, as after a preset, and a later file wins.
+#[test]
+fn its_file_is_one_of_several() {
+    let lasting = lasting(Scope::Machine, &["x"]);
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    std::fs::create_dir(dir.path().join("config.d")).unwrap();
+    write(
+        "config.toml",
+        "preset = 'roost'\nrescue-us = 9000\nslice-us = 1000\n",
+    );
+    write("config.d/50-tune.toml", &lasting.config);
+    let start = format!("scx_roost --config {}", dir.path().display());
+    let settings = run(&start).settings;
+    assert_eq!(
+        settings.features,
+        variant::settings(FOUND).unwrap().features
+    );
+    assert_eq!(
+        (settings.value(&SLICE, 8), settings.value(&RESCUE, 8)),
+        (5600, 9000)
+    );
+    let Command::Print(shown) = read(&format!("{start} config show")) else {
+        panic!("expected text")
+    };
+    let line = shown.lines().find(|l| l.starts_with("rescue-us ")).unwrap();
+    assert!(line.ends_with("/config.toml"), "{line}");
+    write("config.d/90-ctl.toml", "slice-us = 700\n");
+    assert_eq!(run(&start).settings.value(&SLICE, 8), 700);
 }
 
 /// All other tasks stay on the base, at each start too.

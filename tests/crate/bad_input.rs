@@ -185,7 +185,7 @@ fn what_is_no_text_is_refused_wherever_a_file_is_read() {
     std::fs::write(path("long"), "#".repeat((1 << 20) + 1)).unwrap();
     std::fs::write(path("binary"), [0xff, 0xfe]).unwrap();
     let files = ["fifo", "long", "binary", "missing"].map(path);
-    let devices = ["/dev/zero", "/dev/tty", "/proc/kmsg", "/dev/null/x"].map(String::from);
+    let devices = ["/dev/zero", "/dev/tty", "/dev/null/x"].map(String::from);
     for file in files.iter().chain(&devices) {
         let compared = format!("ab compare {file} {file}");
         let mut lines = vec![

@@ -6,11 +6,9 @@ use super::service::Running;
 use crate::cli::{self, Command};
 use crate::policy::arms::DEFAULT_ARM;
 use crate::policy::change::Change;
-use crate::policy::features::{self, FeatureSet, Tunable};
-use crate::policy::profiles;
+use crate::policy::features::{self, FeatureSet};
 use crate::policy::rules::Whom;
 use crate::policy::settings::Settings;
-use crate::policy::variant;
 use crate::wire::client::ask;
 use crate::wire::protocol::Op;
 use anyhow::{Context, Result, ensure};
@@ -40,7 +38,7 @@ struct Arm {
     profile: String,
     preset: String,
     features: String,
-    tunables: BTreeMap<String, Value>,
+    tunables: Tunables,
 }
 
 /// As `ctl rules` prints it.
@@ -50,13 +48,16 @@ struct Rule {
     arm: String,
 }
 
-/// The control socket of a scx_roost among these processes, from its command line.
-pub fn ctl_path(running: &[Running]) -> Option<PathBuf> {
+/// The control socket of a scx_roost among these processes, from its command line and its
+/// configuration files. Fails if a start with them would fail now.
+pub fn ctl_path(running: &[Running]) -> Result<Option<PathBuf>> {
     let path = |one: &Running| match cli::parse(one.words.iter()) {
-        Ok(Command::Run { config, .. }) if one.program() == "scx_roost" => Some(config.ctl_path),
-        _ => None,
+        Ok(Command::Run { config, .. }) => Some(Ok(config.ctl_path)),
+        Ok(_) => None,
+        Err(e) => Some(Err(e)),
     };
-    running.iter().find_map(path)
+    let mut ours = running.iter().filter(|one| one.program() == "scx_roost");
+    ours.find_map(path).transpose()
 }
 
 impl Live {
@@ -84,8 +85,9 @@ impl Live {
         )
     }
 
-    /// Sets everything again in a scheduler that was just attached. Fails if a request was refused.
-    pub fn give_back(&self, ctl: &Path) -> Result<()> {
+    /// Sets everything again in a scheduler that was just attached. `nr_cpus`: how many are online.
+    /// Fails if a request was refused.
+    pub fn give_back(&self, ctl: &Path, nr_cpus: u32) -> Result<()> {
         let end = Instant::now() + ANSWER_TIME;
         let mut now = Live::ask(ctl);
         while now.is_err() && Instant::now() < end {
@@ -96,7 +98,7 @@ impl Live {
         let mut wrong = send(ctl, self.surplus(&now));
         wrong.extend(send(ctl, self.arms_to_add(&now)));
         // The new arms are compared with the settings they got when they were added.
-        wrong.extend(send(ctl, self.changes(&Live::ask(ctl)?)));
+        wrong.extend(send(ctl, self.changes(&Live::ask(ctl)?, nr_cpus)));
         ensure!(wrong.is_empty(), "{}", wrong.join("; "));
         Ok(())
     }
@@ -125,10 +127,13 @@ impl Live {
     }
 
     /// Requests to run once all arms exist.
-    pub fn changes(&self, now: &Live) -> Vec<Op> {
+    pub fn changes(&self, now: &Live, nr_cpus: u32) -> Vec<Op> {
         let differ = |arm: &&Arm| now.arm(&arm.name) != Some(*arm);
         let set = self.arms.iter().filter(differ).flat_map(|arm| {
-            let changes = [Some(arm.change(now.arm(&arm.name))), arm.disable_parents()];
+            let changes = [
+                Some(arm.change(now.arm(&arm.name), nr_cpus)),
+                arm.disable_parents(),
+            ];
             changes.into_iter().flatten().map(|change| Op::Set {
                 arm: arm.name.clone(),
                 change,
@@ -145,13 +150,6 @@ impl Live {
     fn arm(&self, name: &str) -> Option<&Arm> {
         self.arms.iter().find(|arm| arm.name == name)
     }
-}
-
-/// The CPUs of the machine; this process may have fewer.
-pub fn nr_online() -> u32 {
-    // SAFETY: it reads a number.
-    let nr = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    u32::try_from(nr).unwrap_or(1)
 }
 
 /// The errors.
@@ -186,7 +184,7 @@ impl Arm {
     }
 
     /// The change that makes `now` equal to this arm, but for missing parents, which it enables.
-    fn change(&self, now: Option<&Arm>) -> Change {
+    fn change(&self, now: Option<&Arm>, nr_cpus: u32) -> Change {
         let missing = self.missing_parents();
         let is = |name: &str| self.has(name) || missing.iter().any(|parent| parent == name);
         let followed = self.followed();
@@ -199,39 +197,76 @@ impl Arm {
             .filter(|f| is(f.name) != base.has(f.bit));
         let (on, off): (Vec<_>, Vec<_>) = other.partition(|f| is(f.name));
         let names = |all: Vec<&features::Feature>| all.iter().map(|f| f.name.to_string()).collect();
-        let kept = self.kept(followed.as_ref(), now);
-        let set = self.tunables.iter();
-        let set = set.filter(|(name, value)| kept.get(*name) != Some(*value));
+        let set = self.to_set(followed.as_ref(), now, nr_cpus);
         let profile = followed.and(self.profile.split(": ").next());
         Change {
             profile: profile.map(str::to_string),
             preset: profile.is_none().then(|| self.preset.clone()),
             enable: names(on),
             disable: names(off),
-            set: set.map(|(n, v)| (n.clone(), v.clone())).collect(),
+            set,
         }
     }
 
     /// The settings of its profile, under the power setting that the machine had then.
     fn followed(&self) -> Option<Settings> {
-        let profile = profiles::profile(self.profile.rsplit(": ").next()?)?;
-        variant::settings(profile.variant).ok()
+        let profile = self.profile.rsplit(": ").next().map(str::to_string);
+        let change = Change {
+            profile: profile.filter(|name| !name.is_empty()),
+            ..Change::default()
+        };
+        Settings::default().changed(&change).ok()
     }
 
-    /// The tunables after the profile or the preset was set: a profile replaces them, a preset
-    /// keeps those that were set and not those of a profile.
-    fn kept(&self, followed: Option<&Settings>, now: Option<&Arm>) -> BTreeMap<String, Value> {
-        let nr_cpus = nr_online();
-        let value = |row: &Tunable, own: &Settings| row.shown(own.value(row, nr_cpus));
-        match (followed, now) {
-            (Some(own), _) => features::TUNABLES
-                .iter()
-                .map(|row| (row.name.to_string(), value(row, own)))
-                .collect(),
-            (None, Some(now)) if now.profile.is_empty() => now.tunables.clone(),
-            _ => BTreeMap::new(),
+    /// The tunables to set after the profile or the preset. A profile replaces all; a preset keeps
+    /// those that were set, and drops those of a profile.
+    fn to_set(&self, followed: Option<&Settings>, now: Option<&Arm>, nr_cpus: u32) -> Tunables {
+        let usual = Settings::default();
+        let Some(now) = now.filter(|_| followed.is_none()) else {
+            return fewest(&self.tunables, followed.unwrap_or(&usual), nr_cpus);
+        };
+        let here = fewest(&now.tunables, &usual, nr_cpus);
+        if now.profile.is_empty() {
+            let kept = with(&usual, &here).unwrap_or(usual);
+            return fewest(&self.tunables, &kept, nr_cpus);
+        }
+        // Set, or of the profile: that is not visible.
+        let mut all = fewest(&self.tunables, &usual, nr_cpus);
+        let either = self.tunables.iter().filter(|(n, _)| here.contains_key(*n));
+        all.extend(either.map(|(n, v)| (n.clone(), v.clone())));
+        all
+    }
+}
+
+type Tunables = BTreeMap<String, Value>;
+
+fn with(base: &Settings, set: &Tunables) -> Result<Settings> {
+    if set.is_empty() {
+        return Ok(base.clone());
+    }
+    base.changed(&Change {
+        set: set.clone(),
+        ..Change::default()
+    })
+}
+
+/// What must be set on `base` for these effective values. A value that has adapted to another one
+/// is not set.
+fn fewest(values: &Tunables, base: &Settings, nr_cpus: u32) -> Tunables {
+    let has = |settings: &Settings, (name, value): (&String, &Value)| {
+        let row = features::known_tunable(name);
+        row.is_none_or(|row| row.shown(settings.value(row, nr_cpus)) == *value)
+    };
+    let mut set = values.clone();
+    for name in values.keys() {
+        let mut fewer = set.clone();
+        fewer.remove(name);
+        let enough = |settings: Settings| values.iter().all(|one| has(&settings, one));
+        if features::known_tunable(name).is_some() && with(base, &fewer).is_ok_and(enough) {
+            set = fewer;
         }
     }
+    set
 }
 
 #[cfg(test)]
@@ -258,7 +293,7 @@ mod tests {
     fn a_sub_switch_without_its_feature_is_given_back() {
         let then = live("prev_idle core_claim");
         let mut settings = Settings::default();
-        for op in then.changes(&live("prev_idle")) {
+        for op in then.changes(&live("prev_idle"), 8) {
             let Op::Set { change, .. } = op else {
                 panic!("{op:?}")
             };

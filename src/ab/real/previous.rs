@@ -5,7 +5,9 @@
 use super::live::{Live, ctl_path};
 use super::scheduler::Attached;
 use super::service::{Call, Service, own_unit, running};
+use crate::machine::Machine;
 use crate::machine::host::Host;
+use crate::util::refusal::BadConfig;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -35,13 +37,18 @@ impl PreviousScheduler {
         };
         let running = running(host);
         let service = Service::of(&name, &running, own_unit(host).as_deref(), call)?;
-        let live = ctl_path(&running).map(|ctl| (Live::ask(&ctl), ctl));
-        if let Some((Err(e), _)) = &live {
+        let live = match ctl_path(&running) {
+            Err(e) if e.is::<BadConfig>() => {
+                bail!("the attached scheduler could not be started again: {e:#}")
+            }
+            found => found.and_then(|ctl| ctl.map(asked).transpose()),
+        };
+        let live = live.unwrap_or_else(|e| {
             warn(&format!(
                 "{e:#}: the attached scheduler loses what ctl has set when it is started again"
             ));
-        }
-        let live = live.and_then(|(live, ctl)| Some((ctl, live.ok()?)));
+            None
+        });
         let loses = live.as_ref().and_then(|(_, live)| live.loses());
         loses.into_iter().for_each(warn);
         Ok(Some(PreviousScheduler {
@@ -60,7 +67,9 @@ impl PreviousScheduler {
         let Some((ctl, live)) = &self.live else {
             return Ok(());
         };
-        live.give_back(ctl).with_context(|| {
+        let machine = Machine::read(Path::new("/sys"));
+        let given = machine.and_then(|machine| live.give_back(ctl, machine.cpus.len() as u32));
+        given.with_context(|| {
             format!(
                 "the scheduler {} is attached again, but without all that ctl had set",
                 self.name
@@ -100,4 +109,8 @@ impl PreviousScheduler {
         let started = self.service.start(call);
         started.or_else(|_| self.service.start(call))
     }
+}
+
+fn asked(ctl: PathBuf) -> Result<(PathBuf, Live)> {
+    Ok((ctl.clone(), Live::ask(&ctl)?))
 }

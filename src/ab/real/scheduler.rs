@@ -110,7 +110,7 @@ const ARM: &str = "ab";
 pub struct Scheduler {
     child: Child,
     ground: Ground,
-    /// It is scx_roost, which can change while it runs.
+    /// It is scx_roost and decides in BPF: it can change while it runs, and has arms.
     ours: bool,
     /// The variant of all other tasks; None: the same as the command's.
     others: Option<Variant>,
@@ -135,19 +135,8 @@ impl Scheduler {
         ground: &Ground,
         started: &mut dyn FnMut(i32),
     ) -> Result<Option<Scheduler>> {
-        let mut command = match &variant.kind {
-            Kind::Eevdf => return Ok(None),
-            Kind::Roost(_) => roost(program, &ground.folder),
-            Kind::Rust(options) => {
-                let mut command = roost(program, &ground.folder);
-                command.args(options);
-                command
-            }
-            Kind::Scx(words) => {
-                let mut command = Command::new(&words[0]);
-                command.args(&words[1..]);
-                command
-            }
+        let Some(mut command) = command_of(variant, program, &ground.folder) else {
+            return Ok(None);
         };
         let scheduler = Scheduler {
             child: spawn(&mut command, ground)?,
@@ -225,7 +214,8 @@ impl Scheduler {
         self.ground.folder.join("ctl")
     }
 
-    /// The statistics socket, if it is scx_roost.
+    /// The statistics socket, if it is scx_roost and decides in BPF. Decisions in Rust have one
+    /// too, whose counters are not compared.
     pub fn stats(&self) -> Option<PathBuf> {
         self.ours.then(|| self.ground.folder.join("stats"))
     }
@@ -326,6 +316,18 @@ fn log(folder: &Path) -> PathBuf {
     folder.join("log")
 }
 
+/// None: the kernel's own scheduler.
+fn command_of(variant: &Variant, program: &Path, folder: &Path) -> Option<Command> {
+    let (mut command, words) = match &variant.kind {
+        Kind::Eevdf => return None,
+        Kind::Roost(_) => (roost(program, folder), &[][..]),
+        Kind::Rust(options) => (roost(program, folder), &options[..]),
+        Kind::Scx(words) => (Command::new(&words[0]), &words[1..]),
+    };
+    command.args(words);
+    Some(command)
+}
+
 /// scx_roost with its own sockets, and without the configuration of the machine: a variant is what
 /// its name says.
 fn roost(program: &Path, folder: &Path) -> Command {
@@ -363,4 +365,32 @@ fn spawn(command: &mut Command, ground: &Ground) -> Result<Child> {
     command
         .spawn()
         .with_context(|| format!("cannot run {program}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// /run/scx/root is for the scheduler of the machine.
+    #[test]
+    fn each_scheduler_of_ours_has_its_own_sockets_and_no_configuration() {
+        let of = |kind: Kind| {
+            let variant = Variant {
+                kind,
+                ..Variant::parse("mainline").unwrap()
+            };
+            let command = command_of(&variant, Path::new("roost"), Path::new("/f"))?;
+            let words = command.get_args().map(|word| word.to_string_lossy());
+            Some(words.collect::<Vec<_>>().join(" "))
+        };
+        let words = |line: &str| line.split(' ').map(str::to_string).collect();
+        let own = "--config none --stats-path /f/stats --ctl-path /f/ctl";
+        let mainline = Variant::parse("mainline").unwrap().kind;
+        assert_eq!(of(mainline).as_deref(), Some(own));
+        let rust = of(Kind::Rust(words("--backend rust")));
+        assert_eq!(rust, Some(format!("{own} --backend rust")));
+        let other = of(Kind::Scx(words("scx_lavd --autopower")));
+        assert_eq!(other.as_deref(), Some("--autopower"));
+        assert_eq!(of(Kind::Eevdf), None);
+    }
 }

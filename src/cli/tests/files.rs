@@ -283,19 +283,12 @@ fn clients_look_where_the_configuration_says() {
     ]);
     let asked = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
-        let path = match parsed_with(&words, dir.path()).unwrap() {
-            Command::Status { path, .. }
-            | Command::Stop { path }
-            | Command::Ctl { path, .. }
-            | Command::Exec { path, .. }
-            | Command::Monitor { path, .. } => vec![path],
-            #[cfg(feature = "export")]
-            Command::Export { stats, .. } => vec![stats],
-            Command::View(options) => vec![options.stats_path, options.ctl_path],
-            other => panic!("{line}: {other:?}"),
-        };
-        let path: Vec<_> = path.iter().map(|p| p.display().to_string()).collect();
-        path.join(" ")
+        let command = parsed_with(&words, dir.path()).unwrap();
+        let path = command.socket().unwrap().path.display();
+        match &command {
+            Command::View { options, .. } => format!("{path} {}", options.ctl_path.display()),
+            _ => path.to_string(),
+        }
     };
     for (line, expected) in [
         ("status", "/b/stats"),
@@ -320,11 +313,80 @@ fn clients_look_where_the_configuration_says() {
     assert_eq!(asked("ctl show"), "/c");
     assert_eq!(asked("monitor"), "/b/stats /c");
     assert_eq!(asked("monitor --stats-path /x/stats"), "/x/stats /x/ctl");
-    // A file that no start would take is skipped.
+    // Sockets count in a file that no start would take.
     write("config.d/20.toml", "stats-path = '/b/stats'\nslice-us = 1");
-    write("config.d/30.toml", "ctl-path = '/c'\ncpuperf = 'fast'");
-    assert_eq!(asked("ctl show"), "/a/ctl");
-    assert_eq!(asked("status"), "/a/stats");
+    write("config.d/30.toml", "ctl-path = '/c'\npresett = 'roost'");
+    assert_eq!(asked("ctl show"), "/c");
+    assert_eq!(asked("status"), "/b/stats");
+}
+
+/// A file without its sockets is named, where no socket is.
+#[test]
+fn a_client_names_a_file_that_may_have_another_socket() {
+    let dir = folder(&[("config.d/20.toml", "stats-path = '/nowhere/stats'")]);
+    let file = dir.path().join("config.toml");
+    let warning = |args: &[&str]| {
+        let command = parsed_with(args, dir.path()).unwrap();
+        command.socket().unwrap().warning()
+    };
+    assert_eq!(warning(&["status"]), None);
+    for (text, what) in [
+        (
+            "stats-path = 'x'",
+            ", line 1: stats-path: expected a path from / on",
+        ),
+        (
+            "stats-path = [1]",
+            ", line 1: stats-path: expected a text or a number",
+        ),
+        ("\nstats-path", ", line 2: "),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let told = warning(&["status"]).unwrap();
+        let begin = "there is no socket /nowhere/stats; another one may be configured: ";
+        let expected = format!("{begin}{}{what}", file.display());
+        assert!(
+            told.starts_with(&expected) && !told.contains('\n'),
+            "{told}"
+        );
+        assert_eq!(warning(&["status", "--stats-path", "/nowhere/x"]), None);
+        assert_eq!(warning(&["stop", "--ctl-path", "/nowhere/x"]), None);
+    }
+    let there = dir.path().join("stats");
+    std::fs::write(&there, "").unwrap();
+    let named = format!("stats-path = '{}'", there.display());
+    std::fs::write(dir.path().join("config.d/20.toml"), named).unwrap();
+    assert_eq!(warning(&["status"]), None, "it is there");
+    assert!(warning(&["ctl", "show"]).is_some());
+}
+
+/// As for a start, a configuration that was typed counts.
+#[test]
+fn a_monitor_reads_the_configuration_that_was_typed() {
+    let dir = folder(&[("config.toml", "stats-path = '/a/stats'")]);
+    let monitor = |config: &Path| {
+        let args = ["--monitor", "1", "--config", config.to_str().unwrap()];
+        parsed_with(&args, Path::new("/nowhere"))
+    };
+    let command = monitor(dir.path()).unwrap();
+    assert_eq!(command.socket().unwrap().path, Path::new("/a/stats"));
+    let missing = monitor(&dir.path().join("x.toml")).unwrap_err().to_string();
+    assert!(missing.starts_with("cannot read "), "{missing}");
+}
+
+/// The exit status of a bad configuration ends all tries of the service.
+#[test]
+fn only_an_error_of_files_is_one_of_the_configuration() {
+    let dir = folder(&[("config.toml", "slice-us = 900")]);
+    for (args, of_files) in [
+        (&["--min-slice-us", "901"][..], true),
+        (&["--slice-us", "800", "--min-slice-us", "801"], false),
+        (&["--ctl-path", "/x", "--stats-path", "/x"], false),
+        (&["--preset", "nonsense"], false),
+    ] {
+        let e = parsed_with(args, dir.path()).unwrap_err();
+        assert_eq!(e.is::<BadConfig>(), of_files, "{args:?}: {e:#}");
+    }
 }
 
 /// The guide shows a whole file; it is one that a start takes.

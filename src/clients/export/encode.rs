@@ -117,10 +117,13 @@ impl Families<'_> {
         let exporter = vec![("version", env!("CARGO_PKG_VERSION"))];
         self.info("exporter", "the exporter", [exporter])?;
         let arms = m.arms.iter();
-        let arms = arms.map(|(arm, of)| vec![("arm", arm.as_str()), ("preset", &of.preset)]);
+        let arms = arms.map(|(arm, of)| {
+            let profile = ("profile", of.profile.as_str());
+            vec![("arm", arm.as_str()), profile, ("preset", &of.preset)]
+        });
         self.info(
             "arm",
-            "the preset that the features of an arm started from",
+            "an arm: its profile (empty: none), and the preset that its features started from",
             arms,
         )?;
         let loaded =
@@ -378,6 +381,7 @@ impl Cpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::stats::ArmMetrics;
     use std::sync::Arc;
 
     #[test]
@@ -400,6 +404,20 @@ mod tests {
         let text = open_metrics(Answer::Up(Arc::new(sample)));
         let labels = "profile=\"auto: powersave\",preset=\"mainline\"";
         assert!(text.contains(labels), "{text}");
+    }
+
+    #[test]
+    fn the_profile_of_each_arm_is_a_label() {
+        let arm = ArmMetrics {
+            profile: "gaming".into(),
+            preset: "roost".into(),
+            ..ArmMetrics::default()
+        };
+        let mut sample = Sample::default();
+        sample.metrics.arms.insert("x".into(), arm);
+        let text = open_metrics(Answer::Up(Arc::new(sample)));
+        let info = "roost_arm_info{arm=\"x\",profile=\"gaming\",preset=\"roost\"} 1";
+        assert!(text.contains(info), "{text}");
     }
 
     #[test]

@@ -35,6 +35,7 @@ impl Sample {
         totals.features = tidy(&totals.features, TEXT_MAX);
         let arms = std::mem::take(&mut totals.arms).into_iter();
         let arm = |(name, mut arm): (String, crate::wire::stats::ArmMetrics)| {
+            arm.profile = tidy(&arm.profile, NAME_MAX);
             arm.preset = tidy(&arm.preset, NAME_MAX);
             arm.features = tidy(&arm.features, TEXT_MAX);
             (tidy(&name, NAME_MAX), arm)

@@ -21,6 +21,7 @@ impl View {
         metrics.set_counters(&self.total);
         for (shown, counts) in self.arms.values() {
             let mut arm = ArmMetrics {
+                profile: shown.profile.clone(),
                 preset: shown.preset.clone(),
                 features: shown.features.clone(),
                 ..ArmMetrics::default()

@@ -239,6 +239,8 @@ include!(concat!(env!("OUT_DIR"), "/hist_tbl.rs"));
 #[serde(default)]
 #[stat(desc = "an arm: counts of its tasks")]
 pub struct ArmMetrics {
+    #[stat(desc = "profile of the arm, and what auto stands for now; empty: none")]
+    pub profile: String,
     #[stat(desc = "preset the features started from")]
     pub preset: String,
     #[stat(desc = "features that are on")]

@@ -3,7 +3,7 @@
 //! its restoration.
 
 use super::{Played, scx_service, shown};
-use scx_roost::ab::real::live::{Live, ctl_path, nr_online};
+use scx_roost::ab::real::live::{Live, ctl_path};
 use scx_roost::ab::real::previous::PreviousScheduler;
 use scx_roost::ab::real::service::{Running, Service, call, running, schedules, unit_of};
 use scx_roost::machine::Power;
@@ -115,6 +115,8 @@ fn only_a_service_that_can_be_started_again_is_one() {
     }
 }
 
+const NR_CPUS: u32 = 8;
+
 /// The state of the scheduler as `ctl show` and `ctl rules` print it.
 fn live(arms: &[(&str, &str, &str, Value)], rules: &[(Value, &str)]) -> Live {
     let arm = |(name, preset, features, tunables): &(&str, &str, &str, Value)| json!({"name": name, "preset": preset, "features": features, "tunables": tunables, "rules": 0});
@@ -165,8 +167,8 @@ fn what_ctl_has_set_is_given_back() {
     let change = json!({"preset": "mainline", "enable": ["claim"], "disable": ["sis_util"], "set": {"slice-us": 900}});
     let set = json!({"op": "set", "arm": "default", "change": change});
     let rule = json!({"op": "rule_add", "whom": {"comm": "game*"}, "arm": "quiet"});
-    assert_eq!(text(was.changes(&added)), json!([set, rule]));
-    assert!(was.changes(&was).is_empty());
+    assert_eq!(text(was.changes(&added, NR_CPUS)), json!([set, rule]));
+    assert!(was.changes(&was, NR_CPUS).is_empty());
     assert!(was.surplus(&added).is_empty());
     // Arms and rules that were added meanwhile are removed, and so are rules that now name another
     // arm.
@@ -191,27 +193,39 @@ fn what_ctl_has_set_is_given_back() {
     assert!(was.loses().is_some() && begins.loses().is_none());
 }
 
+fn changed(settings: &Settings, text: &str) -> Settings {
+    match serde_json::from_str(text).unwrap() {
+        none if none == Change::default() => settings.clone(),
+        change => settings.changed(&change).unwrap(),
+    }
+}
+
+/// Arm default as `ctl show` prints it.
+fn told(settings: &Settings) -> Live {
+    let arms = Arms::new(settings.clone());
+    let arms = arms.iter().map(|(_, arm)| arm.describe(true, NR_CPUS));
+    Live::of(&json!({"arms": arms.collect::<Vec<_>>()}), &json!([])).unwrap()
+}
+
+/// `now`, with what `was` had given back.
+fn given_back(was: &Settings, now: &Settings) -> Settings {
+    let mut now = now.clone();
+    for op in told(was).changes(&told(&now), NR_CPUS) {
+        let Op::Set { change, .. } = op else {
+            panic!("{op:?}")
+        };
+        now = now.changed(&change).unwrap();
+    }
+    now
+}
+
 /// The profile `auto` stands for another one than before if the machine's power setting changed
 /// meanwhile.
 #[test]
 fn a_profile_is_given_back_as_one() {
     let of = |profile: &str, change: &str| {
-        let mut settings = Settings::default();
-        for text in [&format!(r#"{{"profile": "{profile}"}}"#), change] {
-            let change = serde_json::from_str::<Change>(text).unwrap();
-            if change != Change::default() {
-                settings = settings.changed(&change).unwrap();
-            }
-        }
-        settings
-    };
-    let shown = |settings: &Settings| {
-        let arms = Arms::new(settings.clone());
-        let arms: Vec<Value> = arms
-            .iter()
-            .map(|(_, arm)| arm.describe(true, nr_online()))
-            .collect();
-        Live::of(&json!({"arms": arms}), &json!([])).unwrap()
+        let profile = format!(r#"{{"profile": "{profile}"}}"#);
+        changed(&changed(&Settings::default(), &profile), change)
     };
     let own = r#"{"enable": ["util_fits"], "set": {"claim-ttl-us": 900}}"#;
     for (profile, own) in [("auto", "{}"), ("auto", own), ("gaming", own)] {
@@ -220,28 +234,52 @@ fn a_profile_is_given_back_as_one() {
             (Power::Balanced, Power::Save),
         ] {
             let was = of(profile, own).under(before);
-            let mut now = of("auto", "{}").under(after);
-            for op in shown(&was).changes(&shown(&now)) {
-                let Op::Set { change, .. } = op else {
-                    panic!("{op:?}")
-                };
-                now = now.changed(&change).unwrap();
-            }
-            assert_eq!(shown(&now), shown(&was.under(after)), "{profile} {own}");
+            let now = given_back(&was, &of("auto", "{}").under(after));
+            let was = was.under(after);
+            assert_eq!(told(&now), told(&was), "{profile} {own}");
+            // What was set stays set, and nothing else: 'ctl save' writes that.
+            assert_eq!(now.since(&was, NR_CPUS), Change::default());
+            assert_eq!(was.since(&now, NR_CPUS), Change::default());
         }
     }
-    // And a preset, where there is a profile now.
-    let was = of(
-        "gaming",
-        r#"{"preset": "mainline", "set": {"slice-us": 5000}}"#,
-    );
-    let mut now = of("gaming", "{}");
-    for op in shown(&was).changes(&shown(&now)) {
-        if let Op::Set { change, .. } = op {
-            now = now.changed(&change).unwrap();
-        }
+}
+
+/// Only what was set is set again: a value that has adapted to another one was not, nor was a
+/// default. A value of a profile may have been set.
+#[test]
+fn what_was_not_set_is_not_set_by_giving_back() {
+    let mainline = r#"{"preset": "mainline", "set": {"claim-ttl-us": 900}}"#;
+    let slice = r#"{"set": {"slice-us": 500}}"#;
+    for (base, was, more) in [
+        (r#"{"profile": "gaming"}"#, mainline, "slice-us"),
+        (
+            r#"{"profile": "powersave"}"#,
+            mainline,
+            "min-slice-us slice-us",
+        ),
+        ("{}", slice, ""),
+        ("{}", r#"{"set": {"min-slice-us": 5000}}"#, ""),
+        (
+            "{}",
+            r#"{"set": {"slice-us": 600, "min-slice-us": 500}}"#,
+            "",
+        ),
+        (r#"{"profile": "powersave"}"#, slice, ""),
+        (
+            slice,
+            r#"{"set": {"slice-us": 600, "min-slice-us": 500}}"#,
+            "",
+        ),
+        (slice, r#"{"set": {"min-slice-us": 300}}"#, ""),
+    ] {
+        let now = changed(&Settings::default(), base);
+        let was = changed(&now, was);
+        let again = given_back(&was, &now);
+        assert_eq!(told(&again), told(&was), "{base}");
+        let set = again.since(&was, NR_CPUS).set;
+        let names: Vec<&str> = set.keys().map(String::as_str).collect();
+        assert_eq!(names.join(" "), more, "{base}");
     }
-    assert_eq!(shown(&now), shown(&was));
 }
 
 fn of_words(unit: Option<String>, words: Vec<String>) -> Running {
@@ -257,15 +295,54 @@ fn of_words(unit: Option<String>, words: Vec<String>) -> Running {
 fn the_control_socket_is_found_by_how_it_was_started() {
     let of = |line: &str| {
         let words = line.split(' ').map(str::to_string).collect();
-        ctl_path(&[of_words(None, words)])
+        ctl_path(&[of_words(None, words)]).unwrap()
     };
-    let beside = of("/usr/bin/scx_roost --preset mainline --stats-path /run/x/stats");
+    let beside = of("/usr/bin/scx_roost --config none --preset mainline --stats-path /run/x/stats");
     assert_eq!(beside, Some("/run/x/ctl".into()));
-    let own = of("scx_roost --ctl-path /run/own");
+    let own = of("scx_roost --config none --ctl-path /run/own");
     assert_eq!(own, Some("/run/own".into()));
     for other in ["scx_lavd --ctl-path /run/own", "scx_roost ctl show"] {
         assert_eq!(of(other), None, "{other}");
     }
+}
+
+/// Its service is not stopped then: no start would succeed.
+#[test]
+fn files_with_an_error_are_found_before_the_service_is_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("config.toml");
+    std::fs::write(&file, "\npresett = 'roost'\n").unwrap();
+    let found = |options: &str| {
+        let unit = "/system.slice/scx.service";
+        let line = format!("scx_roost {options}");
+        let played = Played::new(&[("20", "scx_roost", &line, unit)]);
+        says(&played, "enabled", "roost_0.1.0");
+        let call = |words: &[&str]| {
+            assert_eq!(words[1], "show");
+            Ok(shown(20))
+        };
+        let warnings = RefCell::new(String::new());
+        let warn = |text: &str| *warnings.borrow_mut() += text;
+        let found = PreviousScheduler::found(&played.host(), &call, &warn);
+        let found = found
+            .map_err(|e| e.to_string())
+            .map(|found| found.is_some());
+        (found, warnings.take())
+    };
+    let (refused, _) = found(&format!("--config {}", dir.path().display()));
+    let expected = format!(
+        "the attached scheduler could not be started again: {}, line 2: unknown key 'presett': did you mean 'preset'?",
+        file.display()
+    );
+    assert_eq!(refused, Err(expected));
+    // A scheduler of another version: its own start knows the option.
+    let (there, warned) = found("--config none --option-of-tomorrow");
+    assert_eq!(there, Ok(true));
+    let end = "the attached scheduler loses what ctl has set when it is started again";
+    assert!(
+        warned.contains("--option-of-tomorrow") && warned.ends_with(end),
+        "{warned}"
+    );
 }
 
 #[test]
