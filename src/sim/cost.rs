@@ -110,9 +110,9 @@ impl Costs {
         matches!(self.how_far(a, b), Move::SameCore | Move::SameLlc)
     }
 
-    /// A CPU wakes a task that goes to `to`. ns that the waker works for that, and ns until the task
-    /// is on its run queue. `queued`: the waker puts it on the list of that CPU, which does the rest
-    /// (kernel: ttwu_queue_wakelist()).
+    /// A CPU wakes a task that goes to `to`. ns that the waker works for that, and ns until the
+    /// task is on its run queue. `queued`: the waker puts it on the list of that CPU, which does
+    /// the rest (kernel: ttwu_queue_wakelist()).
     pub fn wakeup(&self, by: usize, to: usize, queued: bool) -> (u64, u64) {
         let ns = self.transfer(if queued { 1 } else { self.wake_lines }, by, to);
         match queued {

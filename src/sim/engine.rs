@@ -412,6 +412,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if to == cpu {
             return true;
         }
+        self.measured.moves(self.costs.how_far(cpu, to));
         let at = self.clock.now() + self.costs.switch + self.costs.enqueue;
         self.stops(cpu, task, Stop::Moves);
         self.tasks[task].state = State::Coming;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Kernel pipes as of 5.5 to 6.13 (fs/pipe.c): pages that small messages share, and a mutex around
 //! every read and write. A task spins for the mutex while its holder runs and nobody else wants its
-//! CPU, and else sleeps (kernel/locking/mutex.c). A read of a full pipe wakes a writer even if no page came free; that
-//! writer looks and sleeps again.
+//! CPU, and else sleeps (kernel/locking/mutex.c). A read of a full pipe wakes a writer even if no
+//! page came free; that writer looks and sleeps again.
 
 use super::cost::Costs;
 use super::lines::Shared;
@@ -56,8 +56,8 @@ pub struct AtPipe {
 }
 
 impl AtPipe {
-    /// True from its asking for the mutex on, but for spinning, which ends if another task wants the
-    /// CPU.
+    /// True from its asking for the mutex on, but for spinning, which ends if another task wants
+    /// the CPU.
     pub fn inside(&self) -> bool {
         use Stage::{GaveWay, Outside, Spins};
         !matches!(self.stage, Outside | Spins | GaveWay)

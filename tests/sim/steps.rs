@@ -147,9 +147,9 @@ fn answers_of_a_batch_have_one_stamp() {
     assert!(last < first + 1000, "{first} to {last} ns");
 }
 
-/// A waker works for a wakeup on an idle CPU, or one of another LLC, only until that CPU's list has
-/// the task: one line. A busy CPU of its LLC gets the task on its run queue by the waker, and so did
-/// idle ones before 6.0. 3970X: a line takes 38 ns within an LLC, and 92 ns from another.
+/// A waker works for a wakeup on an idle CPU, or one of another LLC, only until that CPU's list
+/// has the task: one line. A busy CPU of its LLC gets the task on its run queue by the waker, and
+/// so did idle ones before 6.0. 3970X: a line takes 38 ns within an LLC, and 92 from another.
 #[test]
 fn the_woken_cpu_does_its_part_of_a_wakeup() {
     let runs = |policy: &str, cpu: u32, beside: &str| {
