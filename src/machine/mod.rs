@@ -26,6 +26,7 @@ mod policy;
 mod power;
 mod prefcore;
 mod read;
+mod settled;
 mod throttle;
 
 pub use ask::several;
@@ -42,6 +43,7 @@ pub use policy::{Policies, Policy, driver, names};
 pub use power::Power;
 pub use prefcore::Rankings;
 pub use read::{advice, possible_cpus, read_advised};
+pub use settled::read_machine;
 pub use throttle::{Throttled, Throttles};
 
 use serde::Serialize;
