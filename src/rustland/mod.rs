@@ -7,7 +7,6 @@
 //! tests/policy/heap.rs checks the second, for `books` and `counts`.
 
 mod books;
-#[cfg(any(feature = "rustland", test))]
 mod clock;
 #[cfg(feature = "rustland")]
 mod core;
@@ -17,6 +16,7 @@ mod known;
 mod run;
 
 pub use books::{Books, Queued, Stamps};
+pub use clock::Clock;
 pub use counts::Counts;
 pub use known::{refuse_ignored, refuse_unknown};
 #[cfg(feature = "rustland")]

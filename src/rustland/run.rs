@@ -8,9 +8,8 @@
 //! A task that gets an idle CPU is sent there. All others wait in the core's one queue for all
 //! CPUs, by virtual time.
 
-use super::clock::Clock;
 use super::core::{BpfScheduler, DispatchedTask, QueuedTask, RL_CPU_ANY, TaskStates, make_room};
-use super::{Books, Counts, Queued, Stamps};
+use super::{Books, Clock, Counts, Queued, Stamps};
 use crate::machine::host::Host;
 use crate::machine::{Machine, read_machine};
 use crate::placement::topology::{Cpu, Topology};
