@@ -293,6 +293,7 @@ fn decided_in_rust(mut builder: Builder) -> Result<Builder> {
     if !builder.config.rust {
         return Ok(builder);
     }
+    rustland::refuse_ignored(&builder.config)?;
     let plan = rustland::refuse_unknown(builder.config.plan())?;
     builder.config.settings = plan.everybody;
     builder.config.freeze = true;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machine: CPUs, cores, last-level caches, nodes. `read` makes it from the files of a /sys,
-//! `facts` turns it into the tables of the BPF half. What changes while the scheduler runs has a
-//! small reader each: `policy`, `limits` and `modes` (cpufreq), `power` (the power setting), `freq`
-//! (frequencies), `prefcore`, `idle_states`, `throttle`, `load` (/proc), `clocks`.
+//! `settled` does so while CPUs may come and go, `facts` turns it into the tables of the BPF half.
+//! What changes while the scheduler runs has a small reader each: `policy`, `limits` and `modes`
+//! (cpufreq), `power` (the power setting), `freq` (frequencies), `prefcore`, `idle_states`,
+//! `throttle`, `load` (/proc), `clocks`.
 //!
 //! scx_utils has a `Topology`, but this reader replaces it. There the root is an environment
 //! variable and the cpumask width a process global, so two machines cannot exist in one process. It
@@ -26,6 +27,7 @@ mod policy;
 mod power;
 mod prefcore;
 mod read;
+mod settled;
 mod throttle;
 
 pub use ask::several;
@@ -42,6 +44,7 @@ pub use policy::{Policies, Policy, driver, names};
 pub use power::Power;
 pub use prefcore::Rankings;
 pub use read::{advice, possible_cpus, read_advised};
+pub use settled::read_machine;
 pub use throttle::{Throttled, Throttles};
 
 use serde::Serialize;

@@ -38,10 +38,26 @@ pub struct Queued {
     /// Where it ran last. A new task: its parent's CPU.
     pub prev: usize,
     pub stamps: Stamps,
+    /// The time that it has run since it was woken, ns. `stamps` lack what it ran before a
+    /// real-time thread interrupted it.
+    pub ran: u64,
+    /// The position in the queue that it was sent with, which the kernel keeps; 0: it joins.
+    pub vtime: u64,
     /// As sched_ext has it: 100 is nice 0.
     pub weight: u64,
     /// It slept. Otherwise its slice ended, or it is new.
     pub woken: bool,
+    /// It was forked, and runs for the first time.
+    pub forked: bool,
+}
+
+impl Queued {
+    /// What it ran in the last run, ns. `before`: what it had run before that since it was woken.
+    /// That is counted anew after a wakeup, and after a change of affinity.
+    fn ran_since(&self, before: u64) -> u64 {
+        let last = self.stamps.stop.saturating_sub(self.stamps.start);
+        last.max(self.ran.saturating_sub(before))
+    }
 }
 
 /// A task that was sent to a CPU, and has not left it as far as is known.
@@ -53,6 +69,9 @@ pub struct Sent {
     /// The same by the kernel's clock; None: not known yet.
     pub at: Option<u64>,
     pub load: u64,
+    /// When it stopped, if it looked at the last settle as if it had left. If a real-time thread
+    /// interrupted it, it runs again.
+    pub stopped: Option<u64>,
 }
 
 /// What became of a task that was sent.
@@ -96,6 +115,8 @@ struct Task {
     burst: u64,
     /// When the last run began that it was charged for.
     charged: u64,
+    /// What it had run by then since it was woken, ns.
+    charged_ran: u64,
     /// Where it stood in the queue; 0: nowhere yet.
     vtime: u64,
     /// When it was woken, if it has not run since.
@@ -122,13 +143,17 @@ pub struct Books {
     llcs_now: Vec<LlcNow>,
     /// ns
     slice: u64,
+    /// The longest run of a task beside others that wait, ns: the tick after its slice ends it.
+    longest: u64,
     /// Where the queue is, ns of a task of nice 0.
     least_vtime: u64,
+    /// The CPU of the thread that decides, which is not idle.
+    here: Option<usize>,
 }
 
 impl Books {
-    /// `slice` in ns.
-    pub fn new(machine: Topology, features: Features, slice: u64) -> Books {
+    /// `slice` and the time between two ticks in ns.
+    pub fn new(machine: Topology, features: Features, slice: u64, tick: u64) -> Books {
         let llcs = (0..machine.nr_llcs()).map(|llc| LlcNow {
             budget: machine.llc_cpus(llc).len(),
             ..LlcNow::default()
@@ -140,7 +165,9 @@ impl Books {
             cpus_now: vec![CpuNow::default(); machine.nr_cpu_ids()],
             llcs_now: llcs.collect(),
             slice,
+            longest: slice + tick,
             least_vtime: 0,
+            here: None,
             machine,
         }
     }
@@ -150,21 +177,33 @@ impl Books {
     }
 
     /// Asks `stamps` what became of each task that was sent, and forgets those that have left.
-    /// `now`: by the kernel's clock; None: not known yet.
-    pub fn settle(&mut self, now: Option<u64>, mut stamps: impl FnMut(i32) -> Option<Stamps>) {
-        for cpu in &mut self.cpus {
+    /// `here`: the CPU of this thread. `now`: by the kernel's clock; None: not known yet.
+    pub fn settle(
+        &mut self,
+        here: Option<usize>,
+        now: Option<u64>,
+        mut stamps: impl FnMut(i32) -> Option<Stamps>,
+    ) {
+        self.here = here;
+        for (id, cpu) in self.cpus.iter_mut().enumerate() {
             for place in &mut cpu.sent {
                 let Some(sent) = place else { continue };
                 let waited = now
                     .zip(sent.at)
                     .map_or(0, |(now, at)| now.saturating_sub(at));
                 match sent.settled(stamps(sent.pid)) {
+                    // This thread may have interrupted it.
+                    Settled::Left(at)
+                        if at > 0 && (here == Some(id) || sent.stopped != Some(at)) =>
+                    {
+                        sent.stopped = Some(at);
+                    }
                     Settled::Left(at) => {
                         cpu.idle_since = cpu.idle_since.max(at);
                         *place = None;
                     }
                     Settled::Waits if waited > WAIT_MAX => *place = None,
-                    Settled::Waits | Settled::Runs => (),
+                    Settled::Waits | Settled::Runs => sent.stopped = None,
                 }
             }
         }
@@ -183,6 +222,7 @@ impl Books {
                 before: task.stamps,
                 at: now,
                 load: task.weight * u64::from(NICE0) / USUAL_WEIGHT,
+                stopped: None,
             });
         }
     }
@@ -209,9 +249,11 @@ impl Books {
         // A change of affinity or weight queues it anew, too.
         let has_run = task.stamps.start != slot.charged;
         let ran = match has_run {
-            true => task.stamps.stop.saturating_sub(task.stamps.start),
+            true => task.ran_since(slot.charged_ran),
             false => 0,
         };
+        slot.vtime = slot.vtime.max(task.vtime);
+        slot.charged_ran = task.ran;
         let mut waited = None;
         if has_run {
             slot.burst = slot.burst - slot.burst / BURST_SHARE + ran / BURST_SHARE;
@@ -223,9 +265,11 @@ impl Books {
         if task.woken {
             slot.woken_at = now;
         }
-        // A task that slept is not owed more than a slice.
+        // A task that slept is not owed more than a slice. A longer run took nothing from others:
+        // a task that nothing waits for gets a new slice without stopping.
         let least = self.least_vtime.saturating_sub(self.slice);
-        slot.vtime = slot.vtime.max(least) + ran * USUAL_WEIGHT / task.weight.max(LEAST_WEIGHT);
+        let charge = ran.min(self.longest) * USUAL_WEIGHT / task.weight.max(LEAST_WEIGHT);
+        slot.vtime = slot.vtime.max(least) + charge;
         *self.slot(task.pid) = slot;
         let vtime = slot.vtime;
         Back { waited, vtime }
@@ -249,14 +293,17 @@ impl Books {
         }
         for (id, cpu) in self.cpus.iter().enumerate() {
             let place = &self.machine.cpus[id];
-            let sent = || cpu.sent.iter().flatten();
+            let runs = |sent: &&Sent| sent.stopped.is_none();
+            let sent = || cpu.sent.iter().flatten().filter(runs);
+            let stopped = cpu.sent.iter().flatten().filter_map(|sent| sent.stopped);
+            let idle_since = stopped.fold(cpu.idle_since, u64::max);
             let nr_running = sent().count();
-            let since = now.filter(|_| cpu.idle_since > 0);
+            let since = now.filter(|_| idle_since > 0);
             self.cpus_now[id] = CpuNow {
-                idle: place.online && nr_running == 0,
+                idle: place.online && nr_running == 0 && self.here != Some(id),
                 nr_running: nr_running as u32,
                 load: sent().map(|sent| sent.load).sum(),
-                idle_for: since.map(|now| now.saturating_sub(cpu.idle_since)),
+                idle_for: since.map(|now| now.saturating_sub(idle_since)),
                 ..CpuNow::default()
             };
             if place.online {
@@ -308,7 +355,7 @@ impl Books {
             now: 0,
             this: task.prev,
             prev: task.prev,
-            fork: !task.woken && task.stamps.start == 0,
+            fork: task.forked,
             sync: false,
             features: self.features,
             fits_margin: 0,
@@ -329,7 +376,12 @@ mod tests {
     const SLICE: u64 = 1_000_000;
 
     fn books() -> Books {
-        Books::new(Topology::regular(1, 2, 1, 1, false), Features::NONE, SLICE)
+        Books::new(
+            Topology::regular(1, 2, 1, 1, false),
+            Features::NONE,
+            SLICE,
+            SLICE,
+        )
     }
 
     /// Woken; it has run from `start` for `ran` before.
@@ -341,9 +393,115 @@ mod tests {
                 start,
                 stop: start + ran,
             },
+            ran: 0,
+            vtime: 0,
             weight,
             woken: true,
+            forked: false,
         }
+    }
+
+    /// Tasks that never sleep, on one CPU: pid, weight, and how long each has run alone before. The
+    /// longest wait of each, in slices. As with the core, the next task is taken from the queue
+    /// before the one whose slice ended is back in it.
+    fn longest_waits(hogs: &[(i32, u64, u64)], slices: u64) -> Vec<u64> {
+        let mut books = books();
+        let hog = |&(pid, weight, ran): &(i32, u64, u64)| task(pid, weight, 1, ran);
+        let mut tasks: Vec<Queued> = hogs.iter().map(hog).collect();
+        let mut queue: Vec<usize> = (0..tasks.len()).collect();
+        let (mut since, mut waits) = (vec![0; tasks.len()], vec![0; tasks.len()]);
+        for task in &mut tasks {
+            task.woken = false;
+            task.vtime = books.back(task, None).vtime;
+        }
+        let mut running = None;
+        for turn in 1..=slices {
+            let first = (0..queue.len()).min_by_key(|&at| tasks[queue[at]].vtime);
+            let next = queue.remove(first.unwrap());
+            waits[next] = waits[next].max(turn - since[next]);
+            let start = (10 * slices + turn) * SLICE;
+            let ended = running.replace(next);
+            tasks[next].stamps = Stamps {
+                start,
+                stop: start + SLICE,
+            };
+            if let Some(ended) = ended {
+                tasks[ended].vtime = books.back(&tasks[ended], None).vtime;
+                since[ended] = turn;
+                queue.push(ended);
+            }
+        }
+        for waiting in queue {
+            waits[waiting] = waits[waiting].max(slices - since[waiting]);
+        }
+        waits
+    }
+
+    #[test]
+    fn a_task_that_ran_alone_does_not_wait_for_that_time() {
+        let waits = longest_waits(
+            &[(1, 1, 1000 * SLICE), (2, 100, SLICE), (3, 100, SLICE)],
+            500,
+        );
+        assert!(waits[0] < 50, "it waited for {} slices", waits[0]);
+        let waits = longest_waits(
+            &[(1, 100, 3000 * SLICE), (2, 100, SLICE), (3, 100, SLICE)],
+            500,
+        );
+        assert!(waits[0] < 10, "it waited for {} slices", waits[0]);
+    }
+
+    #[test]
+    fn tasks_of_one_slot_starve_no_other() {
+        let slots = TASKS_MAX as i32;
+        let waits = longest_waits(&[(1, 100, 0), (1 + slots, 100, 0), (2, 100, 0)], 500);
+        assert!(waits.iter().all(|wait| *wait < 10), "{waits:?}");
+    }
+
+    #[test]
+    fn the_time_before_an_interruption_is_charged() {
+        let mut books = books();
+        let slice_ended = |start, ran, total| Queued {
+            woken: false,
+            ran: total,
+            ..task(1, 100, start, ran)
+        };
+        assert_eq!(books.back(&slice_ended(1000, 600, 900), None).vtime, 900);
+        assert_eq!(books.back(&slice_ended(2000, 100, 1300), None).vtime, 1300);
+        // A change of affinity: it is counted anew.
+        assert_eq!(books.back(&slice_ended(3000, 500, 0), None).vtime, 1800);
+    }
+
+    #[test]
+    fn an_interrupted_task_still_has_its_cpu() {
+        let stopped = Stamps {
+            start: 2000,
+            stop: 3000,
+        };
+        let other = task(2, 100, 1000, 10);
+        let rung = |books: &mut Books| books.decide(&other, &[true, false], Some(4000)).0.how;
+        // By this thread.
+        let mut books = books();
+        books.sent(0, &task(1, 100, 1000, 10), Some(1500));
+        books.settle(Some(0), Some(4000), |_| Some(stopped));
+        assert_eq!(rung(&mut books), How::Busy);
+        // It goes on as soon as this thread sleeps.
+        let resumed = Stamps {
+            start: 3500,
+            ..stopped
+        };
+        books.settle(Some(1), Some(4000), |_| Some(resumed));
+        assert_eq!(rung(&mut books), How::Busy);
+        // By another, which it is taken for idle until the next look.
+        books.settle(Some(1), Some(4000), |_| Some(stopped));
+        assert_eq!(rung(&mut books), How::Idle);
+        books.settle(Some(1), Some(4000), |_| Some(resumed));
+        assert_eq!(rung(&mut books), How::Busy);
+        // It sleeps.
+        books.settle(Some(1), Some(4000), |_| Some(stopped));
+        books.settle(Some(1), Some(4000), |_| Some(stopped));
+        books.settle(Some(1), Some(4000), |_| Some(resumed));
+        assert_eq!(rung(&mut books), How::Idle);
     }
 
     #[test]
@@ -386,7 +544,7 @@ mod tests {
         let sent = task(1, 100, 1000, 10);
         let other = task(2, 100, 1000, 10);
         let places = |books: &mut Books, now| {
-            books.settle(Some(now), |_| Some(sent.stamps));
+            books.settle(None, Some(now), |_| Some(sent.stamps));
             books.decide(&other, &[true, false], Some(now)).0.how
         };
         books.sent(0, &sent, Some(2000));
@@ -394,7 +552,7 @@ mod tests {
         assert_eq!(places(&mut books, 2001 + WAIT_MAX), How::Idle);
         // While it runs it is there, however long that lasts.
         books.sent(0, &sent, Some(2000));
-        books.settle(Some(2 * WAIT_MAX), |_| {
+        books.settle(None, Some(2 * WAIT_MAX), |_| {
             Some(Stamps {
                 start: 3000,
                 ..sent.stamps

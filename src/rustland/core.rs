@@ -64,38 +64,46 @@ impl TaskStates {
     /// None: the task has ended.
     pub fn stamps(&mut self, pid: i32) -> Option<Stamps> {
         let slot = &mut self.files[pid as usize % FILES_MAX];
-        if slot.as_ref().is_none_or(|(of, _)| *of != pid) {
-            *slot = Some((pid, pidfd_of_thread(pid)?));
+        if let Some((of, file)) = slot
+            && *of == pid
+            && let Some(stamps) = stamps_of(self.map, file)
+        {
+            return Some(stamps);
         }
-        let (_, file) = slot.as_ref()?;
-        let (key, mut state) = (file.as_raw_fd(), TaskCtx::default());
-        // SAFETY: the key is a file descriptor, and the map's values are as long as `state`.
-        let found = unsafe {
-            bpf_map_lookup_elem(self.map, (&raw const key).cast(), (&raw mut state).cast())
-        };
-        let stamps = Stamps {
-            start: state.start_ts,
-            stop: state.stop_ts,
-        };
-        if found != 0 {
-            // Its pid may be given to another task.
-            *slot = None;
-            return None;
-        }
+        // It may be another task, which was given the pid of an ended one.
+        *slot = None;
+        let file = pidfd_of_thread(pid)?;
+        let stamps = stamps_of(self.map, &file)?;
+        *slot = Some((pid, file));
         Some(stamps)
     }
+}
+
+/// None: its task has ended.
+fn stamps_of(map: i32, pidfd: &OwnedFd) -> Option<Stamps> {
+    let (key, mut state) = (pidfd.as_raw_fd(), TaskCtx::default());
+    // SAFETY: the key is a file descriptor, and the map's values are as long as `state`.
+    let found =
+        unsafe { bpf_map_lookup_elem(map, (&raw const key).cast(), (&raw mut state).cast()) };
+    (found == 0).then_some(Stamps {
+        start: state.start_ts,
+        stop: state.stop_ts,
+    })
 }
 
 /// Makes the process's table of files large enough for all of them. The kernel enlarges it only
 /// after an RCU grace period, whose thread waits for this scheduler: later that would never end.
 pub fn make_room() -> anyhow::Result<()> {
-    const OTHERS: i32 = 128;
+    const LAST: i32 = FILES_MAX as i32 + 128;
     // SAFETY: numbers are passed; the descriptor is new.
     unsafe {
-        let last = libc::fcntl(2, libc::F_DUPFD_CLOEXEC, FILES_MAX as i32 + OTHERS);
+        let last = libc::fcntl(2, libc::F_DUPFD_CLOEXEC, LAST);
         if last < 0 {
             let e = std::io::Error::last_os_error();
-            anyhow::bail!("--backend rust needs 1024 open files (ulimit -n): {e}");
+            anyhow::bail!(
+                "--backend rust needs {} open files: {e}; raise the limit (ulimit -n)",
+                LAST + 1
+            );
         }
         libc::close(last);
     }

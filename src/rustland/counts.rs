@@ -3,7 +3,7 @@
 //! them and waits for nobody.
 
 use crate::bpf::intf::roost_hist_HIST_wakeup_latency as WAKEUP_LATENCY;
-use crate::placement::{Decision, How, Now};
+use crate::placement::{Decision, Now};
 use crate::wire::stats::source::Counted;
 use crate::wire::stats::{ArmCounts, Counters, NR_BUCKETS, NR_STATS, ROWS};
 use std::collections::HashMap;
@@ -50,18 +50,19 @@ impl Counts {
         self.waits.sum_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// A placement: its rung, and what the task got.
-    pub fn placed(&self, now: &Now, decision: &Decision, prev: usize) {
-        let cpu = decision.cpu;
-        self.count(cpu, decision.rung);
+    /// A placement: its rung, and what the task got. `got`: the CPU that it was sent to; None: it
+    /// joined the queue for all CPUs.
+    pub fn placed(&self, now: &Now, decision: &Decision, got: Option<usize>, prev: usize) {
+        self.count(decision.cpu, decision.rung);
         if !decision.affine.is_empty() {
-            self.count(cpu, decision.affine);
+            self.count(decision.cpu, decision.affine);
         }
+        let Some(cpu) = got else { return };
         if cpu == prev {
             self.count(cpu, "placed_prev");
         }
         let mut siblings = now.machine.siblings(cpu).iter();
-        if decision.how == How::Idle && siblings.all(|&s| now.cpus[s].idle) {
+        if siblings.all(|&s| now.cpus[s].idle) {
             self.count(cpu, "placed_idle_core");
         }
         if now.machine.cpus[cpu].llc != now.machine.cpus[prev].llc {

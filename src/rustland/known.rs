@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Which features act in this backend: what a feature asks must be known here.
 
+use crate::policy::config::Config;
 use crate::policy::features::{FEATURES, FeatureSet, SLICE, bits};
 use crate::policy::plan::Plan;
 use anyhow::{Result, bail, ensure};
 
-/// The features that act, and why the others do not.
+/// The features that do not act, and why.
 const UNKNOWN: [(&str, FeatureSet); 5] = [
     (
         "scx_rustland_core does not say which task woke another, or where",
@@ -41,6 +42,24 @@ fn known(set: FeatureSet) -> FeatureSet {
         .fold(set, |set, (_, unknown)| set.without(*unknown))
 }
 
+/// Fails for options of a run that have no effect here.
+pub fn refuse_ignored(config: &Config) -> Result<()> {
+    let usual = Config::default();
+    let named = [
+        ("cpuperf", config.cpuperf != usual.cpuperf),
+        ("freq-source", config.freq_source != usual.freq_source),
+        ("freq-period-ms", config.freq_period != usual.freq_period),
+    ];
+    match named.iter().find(|(_, named)| *named) {
+        Some((name, _)) => refused(name),
+        None => Ok(()),
+    }
+}
+
+fn refused(option: &str) -> Result<()> {
+    bail!("--backend rust has no --{option}: leave it out, or use --backend bpf")
+}
+
 /// The plan of a run: without the features of its preset or profile that do not act here. Fails if
 /// such a feature was asked for by name, or a tunable other than the slice, and for arms and rules.
 pub fn refuse_unknown(mut plan: Plan) -> Result<Plan> {
@@ -56,7 +75,7 @@ pub fn refuse_unknown(mut plan: Plan) -> Result<Plan> {
         }
     }
     if let Some(name) = settings.tuned().find(|name| *name != SLICE.name) {
-        bail!("--backend rust has no --{name}: leave it out, or use --backend bpf");
+        refused(name)?;
     }
     ensure!(
         plan.arms.is_empty() && plan.rules.is_empty(),
@@ -70,10 +89,13 @@ pub fn refuse_unknown(mut plan: Plan) -> Result<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::FreqSource;
+    use crate::machine::cpufreq::CpuPerf;
     use crate::policy::change::Change;
     use crate::policy::settings::Settings;
+    use std::time::Duration;
 
-    fn refused(everybody: Settings) -> Result<Settings> {
+    fn taken(everybody: Settings) -> Result<Settings> {
         let plan = Plan {
             everybody,
             ..Plan::default()
@@ -92,22 +114,22 @@ mod tests {
 
     #[test]
     fn a_preset_is_taken_with_the_features_that_act() {
-        let taken = |preset| refused(Settings::of_preset(preset).unwrap()).unwrap();
-        let text = taken("roost").features.to_string();
+        let of_preset = |preset| taken(Settings::of_preset(preset).unwrap()).unwrap();
+        let text = of_preset("roost").features.to_string();
         assert_eq!(text, "wide_idle prev_core core_first smt_spread");
-        assert_eq!(taken("mainline").features.to_string(), "none");
-        let text = taken("desnoyers").features.to_string();
+        assert_eq!(of_preset("mainline").features.to_string(), "none");
+        let text = of_preset("desnoyers").features.to_string();
         assert_eq!(text, "bias_prev");
     }
 
     #[test]
     fn a_feature_that_cannot_act_is_refused_by_name() {
-        let said_no = refused(changed("mainline", "util_fits")).unwrap_err();
+        let said_no = taken(changed("mainline", "util_fits")).unwrap_err();
         let said = "--backend rust has no util_fits: utilisation is not known in userspace; leave \
                     it out, or use --backend bpf";
         assert_eq!(said_no.to_string(), said);
-        assert!(refused(changed("mainline", "wide_idle")).is_ok());
-        assert!(refused(changed("roost", "sync_local")).is_err());
+        assert!(taken(changed("mainline", "wide_idle")).is_ok());
+        assert!(taken(changed("roost", "sync_local")).is_err());
     }
 
     #[test]
@@ -115,7 +137,7 @@ mod tests {
         let set = |name: &str| {
             let mut change = Change::default();
             change.set.insert(name.to_string(), 1000.into());
-            refused(Settings::default().changed(&change).unwrap())
+            taken(Settings::default().changed(&change).unwrap())
         };
         assert!(set("slice-us").is_ok());
         let said = set("rescue-us").unwrap_err().to_string();
@@ -126,12 +148,35 @@ mod tests {
     }
 
     #[test]
+    fn options_of_frequencies_are_refused() {
+        let usual = Config::default();
+        assert!(refuse_ignored(&usual).is_ok());
+        let said = |config| refuse_ignored(&config).unwrap_err().to_string();
+        let cpuperf = said(Config {
+            cpuperf: CpuPerf::Off,
+            ..usual.clone()
+        });
+        let expected = "--backend rust has no --cpuperf: leave it out, or use --backend bpf";
+        assert_eq!(cpuperf, expected);
+        let source = said(Config {
+            freq_source: FreqSource::Off,
+            ..usual.clone()
+        });
+        assert!(source.contains("--freq-source"), "{source}");
+        let period = said(Config {
+            freq_period: Duration::from_millis(5),
+            ..usual
+        });
+        assert!(period.contains("--freq-period-ms"), "{period}");
+    }
+
+    #[test]
     fn a_profile_is_taken_with_its_slice_alone() {
         let change = Change {
             profile: Some("lowlatency".to_string()),
             ..Change::default()
         };
-        let taken = refused(Settings::default().changed(&change).unwrap()).unwrap();
+        let taken = taken(Settings::default().changed(&change).unwrap()).unwrap();
         assert_eq!(taken.value(&SLICE, 8), 700);
     }
 

@@ -3,10 +3,11 @@
 //! BPF programs send each task that wants a CPU here, and carry out the answer.
 //!
 //! *Invariant: the thread that schedules takes no lock that a scheduled thread may hold, and
-//! allocates nothing.* The other would wait for this one to be scheduled. tests/policy/heap.rs
-//! checks the second.
+//! allocates nothing for a task.* The other would wait for this one to be scheduled.
+//! tests/policy/heap.rs checks the second, for `books` and `counts`.
 
 mod books;
+mod clock;
 #[cfg(feature = "rustland")]
 mod core;
 mod counts;
@@ -15,7 +16,8 @@ mod known;
 mod run;
 
 pub use books::{Books, Queued, Stamps};
+pub use clock::Clock;
 pub use counts::Counts;
-pub use known::refuse_unknown;
+pub use known::{refuse_ignored, refuse_unknown};
 #[cfg(feature = "rustland")]
 pub use run::{NEEDED, run};

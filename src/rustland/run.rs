@@ -9,9 +9,9 @@
 //! CPUs, by virtual time.
 
 use super::core::{BpfScheduler, DispatchedTask, QueuedTask, RL_CPU_ANY, TaskStates, make_room};
-use super::{Books, Counts, Queued, Stamps};
-use crate::machine::Machine;
+use super::{Books, Clock, Counts, Queued, Stamps};
 use crate::machine::host::Host;
+use crate::machine::{Machine, read_machine};
 use crate::placement::topology::{Cpu, Topology};
 use crate::placement::{Features, How};
 use crate::policy::config::Config;
@@ -46,12 +46,14 @@ const LOOK: Timespec = Timespec {
 /// core's queue of them has room for eight times as many.
 const BATCH: usize = 512;
 const MOMENT: Duration = Duration::from_micros(50);
+/// Tasks that are sent between two looks at what became of those that were sent.
+const SETTLE_EVERY: usize = 16;
 /// How long a task waits for room in the core's queue. A CPU empties it at the end of each slice.
 const FULL_MAX: Duration = Duration::from_secs(1);
 /// The core takes memory for each task without sleeping, which may fail while other CPUs do so too:
 /// the load is tried so often.
 const LOADS_MAX: u32 = 5;
-/// Bytes of a set of CPUs for sched_getaffinity(2).
+/// Words of 64 CPUs in a set for sched_getaffinity(2): the core's MAX_CPUS is 1024.
 const MASK_WORDS: usize = 16;
 
 /// Runs until `stop`, or until the kernel ends it. Loads again when a CPU goes or comes.
@@ -73,7 +75,7 @@ pub fn run(config: &Config, host: &Host, source: &CounterSource, stop: &Stop) ->
             start_time_s,
             restarts,
         };
-        let info = match once(config, host, source, stop, shown) {
+        let ended = match once(config, host, source, stop, shown) {
             Err(e) if failed + 1 < LOADS_MAX && lacked_memory(&e) => {
                 failed += 1;
                 warn!("{e:#}: trying again");
@@ -82,7 +84,7 @@ pub fn run(config: &Config, host: &Host, source: &CounterSource, stop: &Stop) ->
             ended => ended?,
         };
         failed = 0;
-        if stop.stopped() || !info.should_restart() {
+        if stop.stopped() || !ended.is_none_or(|info| info.should_restart()) {
             return Ok(());
         }
         info!("restarting: a CPU went offline or came online");
@@ -96,14 +98,15 @@ fn lacked_memory(why: &anyhow::Error) -> bool {
     why.to_string().contains("init_task() failed (-12)")
 }
 
+/// None: a CPU went or came after the machine was read, and before the kernel follows that.
 fn once(
     config: &Config,
     host: &Host,
     source: &CounterSource,
     stop: &Stop,
     shown: Running,
-) -> Result<UserExitInfo> {
-    let machine = Machine::read(&host.sys)?;
+) -> Result<Option<UserExitInfo>> {
+    let (machine, hotplug_seq) = read_machine(host, shown.restarts > 0)?;
     let counts = Counts::new(machine.nr_cpu_ids.into());
     let slice = u64::from(config.settings.value(&SLICE, machine.cpus.len() as u32)) * 1000;
     source.set_gauges(Gauges {
@@ -111,9 +114,17 @@ fn once(
         ..Gauges::default()
     });
     make_room()?;
+    let settings = &config.settings;
+    // Once it is attached, this thread must not wait for the reader of the log.
+    info!(
+        "scx_roost decides in userspace: preset {} ({}), slice {} us",
+        settings.preset,
+        settings.features,
+        slice / 1000
+    );
     let real_time = RealTime::new()?;
     let mut object = MaybeUninit::<OpenObject>::uninit();
-    let bpf = BpfScheduler::init(
+    let mut bpf = BpfScheduler::init(
         &mut object,
         config.open_opts(),
         config.exit_dump_len,
@@ -125,16 +136,11 @@ fn once(
         "roost_rust",
     )?;
     let counting = source.attach(Box::new(counts.clone()), shown);
-    let settings = &config.settings;
-    info!(
-        "scx_roost runs in userspace: preset {} ({}), slice {} us",
-        settings.preset,
-        settings.features,
-        slice / 1000
-    );
+    let moved = bpf.skel.struct_ops().rustland().hotplug_seq != hotplug_seq;
     let mut scheduler = InRust {
         states: TaskStates::new(&bpf)?,
-        books: Books::new(topology(&machine), switches(config), slice),
+        books: Books::new(topology(&machine), switches(config), slice, tick()),
+        waited_for_load: *bpf.nr_queued_mut(),
         bpf,
         counts,
         slice,
@@ -142,13 +148,25 @@ fn once(
         allowed: vec![false; machine.nr_cpu_ids.into()],
         kernel_dispatches: 0,
     };
-    let ended = scheduler.until(stop);
+    let ended = match moved {
+        true => Ok(()),
+        false => scheduler.until(stop),
+    };
     // First of all the kernel's own scheduler takes over: another thread may hold a lock.
     let info = scheduler.bpf.shutdown_and_report();
     drop(real_time);
     drop(counting);
     ended?;
-    info
+    Ok((!moved).then_some(info?))
+}
+
+/// The time between two ticks, ns: the step of the kernel's coarse clocks.
+fn tick() -> u64 {
+    // SAFETY: all bytes zero are a valid timespec.
+    let mut step: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is valid.
+    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut step) };
+    step.tv_nsec as u64
 }
 
 fn topology(machine: &Machine) -> Topology {
@@ -210,18 +228,31 @@ impl Drop for RealTime {
     }
 }
 
-/// Of all threads; those that they start inherit it.
+/// Of all threads; those that they start inherit it. One that a thread starts just before its own
+/// turn is found by another pass.
 fn set_classes(class: i32, level: i32) -> io::Result<()> {
-    for task in fs::read_dir("/proc/self/task")? {
-        let name = task?.file_name();
-        let tid = name.to_str().and_then(|name| name.parse().ok());
-        match set_class(tid.unwrap_or(0), class, level) {
-            // It has ended.
-            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => (),
-            set => set?,
+    loop {
+        let mut all = true;
+        for task in fs::read_dir("/proc/self/task")? {
+            let name = task?.file_name();
+            let tid = name.to_str().and_then(|name| name.parse().ok());
+            let tid = tid.unwrap_or(0);
+            // SAFETY: a plain call.
+            let now = unsafe { libc::sched_getscheduler(tid) };
+            if now < 0 || now & !libc::SCHED_RESET_ON_FORK == class {
+                // A negative one: it has ended.
+                continue;
+            }
+            all = false;
+            match set_class(tid, class, level) {
+                Err(e) if e.raw_os_error() == Some(libc::ESRCH) => (),
+                set => set?,
+            }
+        }
+        if all {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 /// `tid` 0: this thread.
@@ -233,37 +264,6 @@ fn set_class(tid: i32, class: i32, level: i32) -> io::Result<()> {
     match unsafe { libc::sched_setscheduler(tid, class, &param) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// The kernel's clock of the core's stamps, as this process can tell it.
-struct Clock {
-    zero: Instant,
-    /// What the kernel's clock shows at `zero`.
-    at_zero: Option<u64>,
-}
-
-impl Default for Clock {
-    fn default() -> Clock {
-        Clock {
-            zero: Instant::now(),
-            at_zero: None,
-        }
-    }
-}
-
-impl Clock {
-    /// A stamp that was made before now. The latest one, by its distance, is the nearest.
-    fn saw(&mut self, stamp: u64) {
-        let since = self.zero.elapsed().as_nanos() as u64;
-        if let Some(zero) = stamp.checked_sub(since) {
-            self.at_zero = Some(self.at_zero.map_or(zero, |at| at.max(zero)));
-        }
-    }
-
-    fn now(&self) -> Option<u64> {
-        let since = self.zero.elapsed().as_nanos() as u64;
-        self.at_zero.map(|at| at + since)
     }
 }
 
@@ -279,6 +279,8 @@ struct InRust<'a> {
     allowed: Vec<bool>,
     /// Of these, those that are counted.
     kernel_dispatches: u64,
+    /// Tasks that waited when the core was loaded, and are not received yet.
+    waited_for_load: u64,
 }
 
 impl InRust<'_> {
@@ -288,6 +290,9 @@ impl InRust<'_> {
             while sent < BATCH
                 && let Ok(Some(task)) = self.bpf.dequeue_task()
             {
+                if sent % SETTLE_EVERY == 0 {
+                    self.settle();
+                }
                 self.place(&task, stop)?;
                 sent += 1;
             }
@@ -300,8 +305,8 @@ impl InRust<'_> {
         Ok(())
     }
 
-    /// Sleeps until a task is queued. The CPU of this thread is then free, and carries out what was
-    /// sent.
+    /// Sleeps until a task is queued. A CPU that has no task in its own queue then carries out what
+    /// was sent: this one, unless this thread interrupted a task.
     fn sleep(&self) -> Result<()> {
         let queued: BorrowedFd = self.bpf.skel.maps.queued.as_fd();
         let mut fds = [PollFd::from_borrowed_fd(queued, PollFlags::IN)];
@@ -311,25 +316,22 @@ impl InRust<'_> {
         }
     }
 
+    /// What became of the tasks that were sent.
+    fn settle(&mut self) {
+        // SAFETY: a plain call.
+        let here = usize::try_from(unsafe { libc::sched_getcpu() }).ok();
+        let states = &mut self.states;
+        self.books
+            .settle(here, self.clock.now(), |pid| states.stamps(pid));
+    }
+
     fn place(&mut self, task: &QueuedTask, stop: &Stop) -> Result<()> {
-        let queued = Queued {
-            pid: task.pid,
-            prev: usize::try_from(task.cpu).unwrap_or(0),
-            stamps: Stamps {
-                start: task.start_ts,
-                stop: task.stop_ts,
-            },
-            weight: task.weight.max(1),
-            woken: task.flags & WAKEUP != 0,
-        };
+        let queued = self.queued(task);
         self.clock.saw(task.stop_ts);
         let back = self.books.back(&queued, self.clock.now());
         if let Some(ns) = back.waited {
             self.counts.waited(ns);
         }
-        let states = &mut self.states;
-        self.books
-            .settle(self.clock.now(), |pid| states.stamps(pid));
         let pinned = task.nr_cpus_allowed == 1;
         allowed_cpus(task.pid, &mut self.allowed);
         if pinned {
@@ -337,36 +339,60 @@ impl InRust<'_> {
             keep_only(&mut self.allowed, queued.prev);
         }
         let (decision, now) = self.books.decide(&queued, &self.allowed, self.clock.now());
-        self.counts.placed(&now, &decision, queued.prev);
+        let mut got = None;
+        if decision.how == How::Idle {
+            // Whether the kernel agrees; it then expects the task there.
+            let cpu = self
+                .bpf
+                .select_cpu(task.pid, decision.cpu as i32, task.flags);
+            if cpu != decision.cpu as i32 {
+                self.counts.count(decision.cpu, "claim_release");
+            }
+            got = usize::try_from(cpu).ok();
+        }
+        // In the queue of a CPU that goes offline it would wait until the CPU has gone, and that
+        // may wait for this task. The set may also have changed since.
+        if let Some(cpu) = got
+            && self.allowed.get(cpu) != Some(&true)
+        {
+            allowed_cpus(task.pid, &mut self.allowed);
+            got = got.filter(|cpu| self.allowed.get(*cpu) == Some(&true));
+        }
+        self.counts.placed(&now, &decision, got, queued.prev);
         let mut sent = DispatchedTask::new(task);
         sent.slice_ns = self.slice;
         sent.vtime = back.vtime;
         sent.cpu = RL_CPU_ANY;
-        if decision.how == How::Idle {
-            // Whether the kernel agrees; it then expects the task there.
-            let got = self
-                .bpf
-                .select_cpu(task.pid, decision.cpu as i32, task.flags);
-            if got != decision.cpu as i32 {
-                self.counts.count(decision.cpu, "claim_release");
-            }
-            // In the queue of a CPU that goes offline it would wait until the CPU has gone, and
-            // that may wait for this task.
-            if let Ok(cpu) = usize::try_from(got)
-                && self.allowed.get(cpu) == Some(&true)
-            {
-                sent.cpu = got;
-                self.books.sent(cpu, &queued, self.clock.now());
-                self.counts.count(cpu, "enq_idle");
-            }
-        }
-        if sent.cpu == RL_CPU_ANY {
+        if let Some(cpu) = got {
+            sent.cpu = cpu as i32;
+            self.books.sent(cpu, &queued, self.clock.now());
+            self.counts.count(cpu, "enq_idle");
+        } else {
             self.counts.count(queued.prev, "enq_queued");
             if pinned {
                 self.counts.count(queued.prev, "enq_pinned");
             }
         }
         self.send(&sent, stop)
+    }
+
+    fn queued(&mut self, task: &QueuedTask) -> Queued {
+        let woken = task.flags & WAKEUP != 0;
+        let waited_for_load = self.waited_for_load > 0;
+        self.waited_for_load = self.waited_for_load.saturating_sub(1);
+        Queued {
+            pid: task.pid,
+            prev: usize::try_from(task.cpu).unwrap_or(0),
+            stamps: Stamps {
+                start: task.start_ts,
+                stop: task.stop_ts,
+            },
+            ran: task.exec_runtime,
+            vtime: task.vtime,
+            weight: task.weight.max(1),
+            woken,
+            forked: !woken && task.start_ts == 0 && !waited_for_load,
+        }
     }
 
     fn send(&mut self, task: &DispatchedTask, stop: &Stop) -> Result<()> {

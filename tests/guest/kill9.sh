@@ -23,6 +23,8 @@ stress-ng -q --cpu 4 --pipe 2 -t 100 &
 sleep 1
 end_roost KILL 137
 check "the machine is alive" forks 200 2
+[ -z "$in_rust" ] || check "memory that is locked is not compacted, until somebody sets that again" \
+	[ "$(cat /proc/sys/vm/compact_unevictable_allowed)" = 0 ]
 # No process is left to remove the sockets. The next start does: the one above found those of the
 # killed processes.
 check "the sockets are left, as they must be" rm /run/scx/root/stats /run/scx/root/ctl

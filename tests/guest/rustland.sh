@@ -13,6 +13,8 @@ check "a feature that needs utilisation is refused" [ $? = 1 ]
 check "with the reason" grep -q "has no util_fits: utilisation is not known" /tmp/out
 scx_roost --rescue-us 5000 >/tmp/out 2>&1
 check "so is a tunable without effect" [ $? = 1 ]
+scx_roost --cpuperf off >/tmp/out 2>&1
+check "so is an option of frequencies" [ $? = 1 ]
 
 start_roost
 check "the kernel names it" grep -q '^roost_rust' $SCX/root/ops
@@ -26,6 +28,15 @@ before=$(idle_ticks)
 hog -w 0 -t 2 n=4 >/dev/null
 idle=$(($(idle_ticks) - before))
 check "four hogs keep four CPUs busy (idle for $idle of 800 ticks)" [ $idle -lt 120 ]
+# What it ran alone is no debt to the tasks that come later: it is light, so its turn comes late.
+probe -n 19 spin 6 1000 >/tmp/light &
+light=$!
+sleep 1.5
+hog -w 0 -t 3 n=8 >/dev/null
+wait $light
+light=$?
+cat /tmp/light
+check "beside hogs that come later, a light task waits for no second" [ $light = 0 ]
 scx_roost ctl disable wide_idle >/tmp/out 2>&1
 check "its settings cannot be changed" [ $? = 1 ]
 check "scheduler still enabled" roost_enabled

@@ -9,6 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 const SLICE_NS: u64 = 1_000_000;
+const TICK_NS: u64 = 4_000_000;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -58,7 +59,7 @@ fn a_placement_allocates_nothing() {
             let machine = Topology::regular(llcs, cores, threads, llcs.min(4), false);
             let nr_cpus = machine.nr_cpu_ids();
             let (mut books, counts) = (
-                Books::new(machine, features, SLICE_NS),
+                Books::new(machine, features, SLICE_NS, TICK_NS),
                 Counts::new(nr_cpus),
             );
             let some: Vec<bool> = (0..nr_cpus).map(|cpu| cpu % 3 != 1).collect();
@@ -78,15 +79,20 @@ fn place_many(books: &mut Books, counts: &Counts, some: &[bool], all: &[bool]) {
                 start: if i % 11 == 0 { 0 } else { i * 1000 },
                 stop: i * 1000 + 600,
             },
+            ran: 0,
+            vtime: 0,
             weight: 100,
             woken: i % 11 != 0,
+            forked: i % 11 == 0,
         };
         books.back(&task, Some(i * 1000 + 900));
         // Every fifth time all tasks have left.
-        books.settle(Some(i * 1000 + 900), |_| (i % 5 != 0).then(Stamps::default));
+        books.settle(Some(0), Some(i * 1000 + 900), |_| {
+            (i % 5 != 0).then(Stamps::default)
+        });
         let allowed = if i % 2 == 0 { some } else { all };
         let (decision, now) = books.decide(&task, allowed, Some(i * 1000 + 900));
-        counts.placed(&now, &decision, task.prev);
+        counts.placed(&now, &decision, Some(decision.cpu), task.prev);
         books.sent(decision.cpu, &task, Some(i * 1000 + 900));
     }
 }
