@@ -131,3 +131,10 @@ impl Machine {
         self.cpus.iter().map(|c| c.id).collect()
     }
 }
+
+/// Number of online CPUs; this process may have fewer.
+pub fn count_online() -> u32 {
+    // SAFETY: it reads a number.
+    let nr = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u32::try_from(nr).unwrap_or(1)
+}

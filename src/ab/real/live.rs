@@ -4,6 +4,7 @@
 
 use super::service::Running;
 use crate::cli::{self, Command};
+use crate::machine::count_online;
 use crate::policy::arms::DEFAULT_ARM;
 use crate::policy::change::Change;
 use crate::policy::features::{self, FeatureSet, Tunable};
@@ -147,13 +148,6 @@ impl Live {
     }
 }
 
-/// The CPUs of the machine; this process may have fewer.
-pub fn nr_online() -> u32 {
-    // SAFETY: it reads a number.
-    let nr = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    u32::try_from(nr).unwrap_or(1)
-}
-
 /// The errors.
 fn send(ctl: &Path, ops: Vec<Op>) -> Vec<String> {
     let wrong = |op: &Op| Some(format!("{:#}", ask(ctl, op).err()?));
@@ -221,7 +215,7 @@ impl Arm {
     /// The tunables after the profile or the preset was set: a profile replaces them, a preset
     /// keeps those that were set and not those of a profile.
     fn kept(&self, followed: Option<&Settings>, now: Option<&Arm>) -> BTreeMap<String, Value> {
-        let nr_cpus = nr_online();
+        let nr_cpus = count_online();
         let value = |row: &Tunable, own: &Settings| row.shown(own.value(row, nr_cpus));
         match (followed, now) {
             (Some(own), _) => features::TUNABLES

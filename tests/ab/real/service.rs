@@ -3,10 +3,11 @@
 //! its restoration.
 
 use super::{Played, scx_service, shown};
-use scx_roost::ab::real::live::{Live, ctl_path, nr_online};
+use scx_roost::ab::real::live::{Live, ctl_path};
 use scx_roost::ab::real::previous::PreviousScheduler;
 use scx_roost::ab::real::service::{Running, Service, call, running, schedules, unit_of};
 use scx_roost::machine::Power;
+use scx_roost::machine::count_online;
 use scx_roost::policy::arms::Arms;
 use scx_roost::policy::change::Change;
 use scx_roost::policy::settings::Settings;
@@ -209,7 +210,7 @@ fn a_profile_is_given_back_as_one() {
         let arms = Arms::new(settings.clone());
         let arms: Vec<Value> = arms
             .iter()
-            .map(|(_, arm)| arm.describe(true, nr_online()))
+            .map(|(_, arm)| arm.describe(true, count_online()))
             .collect();
         Live::of(&json!({"arms": arms}), &json!([])).unwrap()
     };
