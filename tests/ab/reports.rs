@@ -14,10 +14,9 @@ use scx_roost::ab::run::run;
 use scx_roost::ab::stats::pairs::Scale;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::{Direction, Judged, Verdict};
-use scx_roost::ab::variant::Scope;
 
 /// A comparison of three variants. The last one is slower; one run was disturbed.
-fn recorded(blocks: usize) -> Recorded {
+pub fn recorded(blocks: usize) -> Recorded {
     let scx = "scx:/home/me/bin/scx_lavd --performance";
     let mut header = header(&["mainline", "roost", scx], Plan::Fixed(blocks));
     header.metrics.push(asked("json:/ops", Direction::Higher));
@@ -560,62 +559,4 @@ fn numbers_have_four_digits() {
         [9.0, 34.5, 0.9, 100.0].map(number),
         ["9", "34.5", "0.9", "100"]
     );
-}
-
-/// A saved result and a later one of the same variants: the change of each, with its interval and
-/// what else differs.
-#[test]
-fn a_saved_result_is_a_baseline() {
-    let (saved, mut later) = (recorded(12), recorded(12));
-    later.header.host.insert("kernel".into(), "7.3.0".into());
-    for run in &mut later.runs {
-        *run.values.get_mut("wall").unwrap() *= 1.07;
-    }
-    (later.header.scope, later.header.user) = (Scope::Workload, Some("you".into()));
-    later.header.hooks.setup = Some("true".into());
-    later.header.host.insert("cmdline".into(), "quiet".into());
-    later
-        .runs
-        .iter_mut()
-        .for_each(|run| run.seen.modes = "governor powersave".into());
-    let mut other = saved.clone();
-    other.header.command = vec!["other".into()];
-    let names = ["saved", "later", "other"].map(str::to_string);
-    let reports = [&saved, &later, &other].map(|r| Report::new(r).unwrap());
-    let beside = compare(&names, &reports).unwrap();
-    let text = beside.text();
-    let (_, since) = text.split_once("\nSince saved, 95 % intervals.").unwrap();
-    assert!(since.contains("  mainline  wall, +7."), "{text}");
-    assert!(
-        since.contains("  later: kernel differs: '7.2.13' and '7.3.0'\n"),
-        "{text}"
-    );
-    for differs in [
-        "cmdline differs: '' and 'quiet'",
-        "frequencies differs: 'governor schedutil' and 'governor powersave'",
-        "scope differs: 'the whole machine' and 'the command alone'",
-        "user differs: 'me' and 'you'",
-        "what is around the runs differs: '' and ', setup 'true''",
-    ] {
-        assert!(
-            since.contains(&format!("  later: {differs}\n")),
-            "{differs} in {text}"
-        );
-    }
-    assert!(since.contains("\nnot compared with saved, because the command is another one or no metric above 0 is common: other\n"), "{text}");
-    assert!(beside.means.is_empty(), "two files have one workload");
-    let means = compare(&names[1..], &reports[1..]).unwrap().means;
-    assert_eq!((means.len(), means[0].workloads), (2, 2));
-    let wall = beside.between.iter().find(|b| b.metric == "wall").unwrap();
-    let interval = wall.interval.unwrap();
-    assert!(
-        interval.contains(1.07) && !interval.contains(1.0),
-        "{wall:?}"
-    );
-    let rate = beside
-        .between
-        .iter()
-        .find(|b| b.metric == "json:/ops")
-        .unwrap();
-    assert!(rate.interval.unwrap().contains(1.0), "{rate:?}");
 }
