@@ -5,7 +5,6 @@ use super::design::Settle;
 use super::hooks::Hooks;
 use super::metric::{Measured, Metric, Source};
 use super::parameter::Parameter;
-use super::real::OF_ROOST;
 use super::result::{Asked, FORMAT, Header, RUNS_MAX, Recorded, distinct};
 use super::run::words;
 use super::stats::plan::{MAX_AUTO, Plan};
@@ -88,10 +87,16 @@ pub struct AbArgs {
     #[command(flatten)]
     pub(super) runs: Runs,
 
+    /// With three variants and more make no uncounted runs between those that count. They see to it
+    /// that what a run leaves behind (heat, caches) is the same for all, and are nearly half of all
+    /// runs. Without them, no verdict is given if runs are seen to depend on the one before
+    #[arg(long)]
+    pub(super) unsettled: bool,
+
     /// Compare kernels: a block is one boot of each variant with this many runs, and each variant
     /// names its kernel (eevdf@kernel=7.2.13). When another boot is due it ends with status 3; boot
     /// that kernel and give the same command with --resume
-    #[arg(long, value_name = "RUNS", conflicts_with_all = ["suite", "parameter", "settle"])]
+    #[arg(long, value_name = "RUNS", conflicts_with_all = ["suite", "parameter", "unsettled"])]
     pub(super) across_boots: Option<usize>,
 
     /// Shell command that boots the kernel {kernel}, to be run when another boot is due
@@ -147,12 +152,6 @@ pub(super) struct Runs {
     /// Uncounted runs of each variant before the first counted one
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) warmups: usize,
-
-    /// Before each counted run make an uncounted one of the first variant, unless that ran just
-    /// before, so that what a run leaves behind (heat, caches) is the same for all. Without it two
-    /// variants take turns so that this evens out, and more are only checked for it
-    #[arg(long)]
-    pub(super) settle: bool,
 
     #[command(flatten)]
     pub(super) hooks: Hooks,
@@ -311,10 +310,7 @@ impl Runs {
             },
             seed: self.seed.unwrap_or(now.subsec_nanos().into()),
             warmups: self.warmups,
-            settle: match self.settle {
-                true => Settle::Runs,
-                false => Settle::Blocks.among(variants.len()),
-            },
+            settle: Settle::usual(variants.len()),
             boots: None,
             hooks: self.hooks.clone(),
             scope: self.scope,
@@ -348,7 +344,7 @@ impl Runs {
         let strange = variants.iter().find(|v| !matches!(v.kind, Kind::Roost(_)));
         let of_roost = metrics
             .iter()
-            .find(|m| matches!(m.source, Source::Measured(w) if OF_ROOST.contains(&w)));
+            .find(|m| m.source.measured().is_some_and(Measured::is_of_roost));
         if let (Some(metric), Some(variant)) = (of_roost, strange) {
             bail!(
                 "{} is measured only where scx_roost decides in BPF, not under {}",

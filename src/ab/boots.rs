@@ -33,7 +33,7 @@ pub struct Booted {
 }
 
 /// Facts of the machine that depend on the kernel that was booted.
-pub const OF_BOOT: [&str; 3] = ["kernel", "cmdline", "mitigations"];
+pub const OF_BOOT: [&str; 4] = ["kernel", "cmdline", "hz", "mitigations"];
 
 /// A line of the result file: this kernel was asked for, in this boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,12 +131,16 @@ pub fn made(recorded: &Recorded) -> Option<(usize, usize)> {
     Some((recorded.runs.len() / each, all))
 }
 
-/// A warning if the runs of one boot were made in several.
+/// A warning if runs that count of one boot were made in several.
 pub fn interrupted(recorded: &Recorded) -> Option<String> {
     let header = &recorded.header;
     let each = header.warmups + header.boots?;
     let boots = recorded.runs.chunks(each);
-    let mixed = boots.filter(|runs| runs.iter().any(|run| run.boot != runs[0].boot));
+    let mixed = boots.filter(|runs| {
+        let mut counted = runs.iter().filter(|run| run.block.is_some());
+        let first = counted.next();
+        counted.any(|run| Some(&run.boot) != first.map(|run| &run.boot))
+    });
     let mixed = mixed.count();
     let were = match mixed {
         0 => return None,

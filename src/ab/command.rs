@@ -7,6 +7,7 @@ use super::child::Workload;
 use super::metric::Measured;
 use super::page::Page;
 use super::progress::{Among, Shown, outlook};
+use super::real::needs::versions;
 use super::real::{Means, Real, facts, service};
 use super::report::Report;
 use super::report::compare::compare;
@@ -47,7 +48,11 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<ExitCode> {
             let left_out = args.left_out(place.as_ref());
             left_out.iter().for_each(|text| eprintln!("{text}"));
             let facts = facts(&Host::new(Path::new("/sys")));
-            let tasks = args.tasks_at(program, facts, place.as_ref())?;
+            let mut tasks = args.tasks_at(program, facts, place.as_ref())?;
+            let versions = versions(&tasks[0].header.variants()?);
+            for task in &mut tasks {
+                task.header.host.extend(versions.clone());
+            }
             match too_few(&tasks) {
                 Some(text) => eprintln!("warning: {text}"),
                 None => no_equivalence(&tasks)
@@ -62,6 +67,10 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<ExitCode> {
         Some(Look::Show {
             files, lkml, csv, ..
         }) if lkml || csv => {
+            ensure!(
+                !json,
+                "--json cannot be combined with --lkml or --csv: they are no JSON"
+            );
             let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
             let read = files.iter().map(|file| Recorded::read(file));
             let read = read.collect::<Result<Vec<_>>>()?;
@@ -185,15 +194,17 @@ fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
         .iter()
         .try_for_each(|task| task.page.check(&task.result))?;
     let begin = Instant::now();
+    let left = tasks.iter().map(suite_runs::left);
+    let left = left.collect::<Result<Vec<usize>>>()?;
     let mut compare = |at: usize, task: &Task| {
-        let among = Among::new(tasks, at, begin);
+        let among = Among::new(tasks, at, &left, begin);
         let (recorded, end) = record(task, stop, Some(among))?;
         if !json {
             show(&recorded, &Page::default(), json)?;
         }
         Ok((recorded, end))
     };
-    let outcome = suite_runs::run_all(tasks, &mut compare, &|text| eprintln!("{text}"))?;
+    let outcome = suite_runs::run_all(tasks, &mut compare, &|text| eprintln!("{text}"));
     let reports = outcome.reports()?;
     let closing = outcome.closing(&reports);
     let printed = match (json, &closing) {
@@ -204,12 +215,10 @@ fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
         (false, Some(closing)) => print::text(&closing.text()),
         (false, None) => Ok(true),
     };
-    printed?;
-    if let Some(task) = tasks.first() {
-        let page = || html_of_suite(&reports, closing.as_ref());
-        task.page.write(page)?;
-    }
-    outcome.end(STOPPED)
+    let page = || html_of_suite(&reports, closing.as_ref());
+    let written = printed.and_then(|_| tasks[0].page.write(page));
+    // What went wrong with the runs comes first.
+    outcome.end(STOPPED).and(written)
 }
 
 /// Makes the runs of a task, or resumes them.
@@ -254,14 +263,14 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
     if stderr().is_terminal() {
         eprintln!();
     }
-    if made && ended.is_err() && recorded.runs.is_empty() {
+    if made && ended.is_err() && recorded.runs.is_empty() && recorded.failed.is_empty() {
         // No run was made: the file says nothing, and would block the next attempt.
         let _ = whole_file::remove(&task.result);
     }
     Ok((recorded, ended?))
 }
 
-/// On a terminal one line that changes, elsewhere one line per block.
+/// On a terminal one line that changes with each run, elsewhere a line for each block.
 fn tell(progress: &mut Shown, now: &Progress) {
     // Progress that cannot be printed is no error.
     let _ = match stderr().is_terminal() {

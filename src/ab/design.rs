@@ -4,8 +4,8 @@
 //! nothing else.
 //!
 //! A run may leave something behind for the next one: heat, a turbo budget, full caches. In a block
-//! of two the second run always follows the other variant, so random order does not even that out.
-//! Uncounted runs do (`Settle`).
+//! of two the second run always follows the other variant, and in a longer one no run follows its
+//! own variant, so random order does not even that out. Uncounted runs do (`Settle`).
 //!
 //! The order of a block is a function of the seed and its number, so a resumed comparison continues
 //! with the same order.
@@ -26,16 +26,16 @@ pub enum Settle {
     /// follow the same variant. That is a quarter more runs.
     Blocks,
     /// Before each run one of the first variant, unless that ran just before: all runs follow it.
-    /// That is nearly twice the runs.
+    /// That is two thirds more runs of three variants, and twice the runs of many.
     Runs,
 }
 
 impl Settle {
-    /// What this does for so many variants: blocks of three and more cannot be settled as a whole.
-    pub fn among(self, variants: usize) -> Settle {
-        match self {
-            Settle::Blocks if variants > 2 => Settle::Nowhere,
-            settle => settle,
+    /// The least that makes all runs of a block follow the same variant.
+    pub fn usual(variants: usize) -> Settle {
+        match variants {
+            0..=2 => Settle::Blocks,
+            _ => Settle::Runs,
         }
     }
 }

@@ -17,7 +17,8 @@ pub struct Hooks {
     #[serde(default)]
     pub setup: Option<String>,
 
-    /// Shell command to run before each run, under its variant. It is not measured
+    /// Shell command to run before each run, after the switch to its variant, and not measured. It
+    /// runs on all CPUs, and with --scope workload under the first variant
     #[arg(long, value_name = "CMD")]
     #[serde(default)]
     pub prepare: Option<String>,

@@ -76,6 +76,13 @@ pub enum Source {
     Pointer(String),
 }
 
+impl Measured {
+    /// Only scx_roost provides it.
+    pub fn is_of_roost(self) -> bool {
+        matches!(self, Measured::WakeupP50 | Measured::WakeupP99)
+    }
+}
+
 impl Source {
     pub fn measured(&self) -> Option<Measured> {
         match self {
@@ -130,13 +137,15 @@ impl Metric {
     }
 
     /// Smallest difference between two possible values. None: unknown, take it from the values.
-    pub fn step(&self) -> Option<Step<'static>> {
+    /// `tick_s`: the kernel's tick.
+    pub fn step(&self, tick_s: f64) -> Option<Step<'static>> {
         Some(match self.source.measured()? {
             Measured::WakeupP50 | Measured::WakeupP99 => Step::Part(1.0),
-            // Clocks and counters of energy are much finer than the noise of runs.
-            Measured::Wall | Measured::User | Measured::System | Measured::Energy => {
-                Step::Part(0.0)
-            }
+            // The clock and counters of energy are much finer than the noise of runs.
+            Measured::Wall | Measured::Energy => Step::Part(0.0),
+            // Their sum is exact. The kernel divides it by where ticks found the command
+            // (cputime_adjust()), and without a tick in the kernel all of it is `user`.
+            Measured::User | Measured::System => Step::Unit(tick_s),
             Measured::MaxRss
             | Measured::ContextSwitches
             | Measured::Migrations
@@ -176,9 +185,17 @@ pub fn row_of(which: Measured) -> &'static MeasuredRow {
     found.expect("each has its row")
 }
 
+fn measured_row(name: &str) -> Option<&'static MeasuredRow> {
+    MEASURED.iter().find(|row| row.name == name)
+}
+
+/// The unit of a measured metric. Empty: a count, or not measured.
+pub fn unit_of(name: &str) -> &'static str {
+    measured_row(name).map_or("", |row| row.unit)
+}
+
 fn measured(name: &str) -> Result<Measured> {
-    let found = MEASURED.iter().find(|row| row.name == name);
-    found.map(|row| row.measured).with_context(|| {
+    measured_row(name).map(|row| row.measured).with_context(|| {
         let names: Vec<&str> = MEASURED.iter().map(|row| row.name).collect();
         format!(
             "unknown metric '{name}': expected one of {}, regex:PATTERN or json:/POINTER",

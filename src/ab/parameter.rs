@@ -43,8 +43,8 @@ impl FromStr for Parameter {
     }
 }
 
-/// One workload for each combination of values. Fails if a parameter is given twice, or the command
-/// and the hooks do not have it.
+/// One workload for each combination of values. Fails if a parameter is given twice, if the command
+/// and the hooks do not have it, or if two workloads had one result file.
 pub fn items(parameters: &[Parameter], command: &[OsString], hooks: &Hooks) -> Result<Vec<Item>> {
     let words: Vec<&str> = command
         .iter()
@@ -85,7 +85,16 @@ pub fn items(parameters: &[Parameter], command: &[OsString], hooks: &Hooks) -> R
         metric: None,
         set,
     };
-    Ok(sets.into_iter().enumerate().map(item).collect())
+    let items: Vec<Item> = sets.into_iter().enumerate().map(item).collect();
+    for (at, one) in items.iter().enumerate() {
+        let twin = items[..at].iter().find(|other| other.name == one.name);
+        ensure!(
+            twin.is_none(),
+            "two combinations of parameters have one name for their result file, {}: give other values",
+            one.name
+        );
+    }
+    Ok(items)
 }
 
 fn place(name: &str) -> String {
@@ -98,8 +107,8 @@ pub fn filled(text: &str, set: &[Set]) -> String {
     set.iter().fold(text.to_string(), fill)
 }
 
-/// Such as 'threads=4,size=2'. It becomes a part of a file's name, so other signs are left out and
-/// the number makes it unique.
+/// Such as 'threads=4,size=2'. It becomes a part of a file's name, so other signs are left out,
+/// and a number is added.
 fn name(set: &[Set], number: usize) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "=._-".contains(c);
     let each = set.iter().map(|(name, value)| format!("{name}={value}"));

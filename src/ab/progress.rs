@@ -20,8 +20,8 @@ pub struct Among {
 }
 
 impl Among {
-    pub fn new(tasks: &[Task], at: usize, begin: Instant) -> Among {
-        let runs = |t: &Task| t.header.design().runs(t.header.rule.plan.max());
+    /// `left`: most runs that each task lacks.
+    pub fn new(tasks: &[Task], at: usize, left: &[usize], begin: Instant) -> Among {
         Among {
             whole: "suite",
             name: tasks[at]
@@ -30,7 +30,7 @@ impl Among {
                 .map_or(String::new(), |i| i.name.clone()),
             number: at + 1,
             of: tasks.len(),
-            behind: tasks[at + 1..].iter().map(runs).sum(),
+            behind: left[at + 1..].iter().sum(),
             begin,
         }
     }
@@ -107,19 +107,13 @@ impl Shown {
         )
     }
 
-    /// A line for each block, before its first run that counts, and one for those before the first
-    /// block. None: it was already printed.
+    /// The line of the first run of each block, and of the first one before all blocks. None: it is
+    /// another run.
     pub fn block(&mut self, now: &Progress) -> Option<String> {
-        let begun = std::mem::replace(&mut self.begun, true);
-        let block = match now.block {
-            None if begun => return None,
-            None => "runs that do not count".to_string(),
-            some if some == self.shown => return None,
-            Some(block) => format!("block {} of at most {}", block + 1, now.blocks),
-        };
+        let first = !std::mem::replace(&mut self.begun, true);
+        let next = now.block.is_some() && now.block != self.shown;
         self.shown = now.block.or(self.shown);
-        let left = self.left(now, self.begin.elapsed());
-        Some(format!("{}{block}{left}", self.whose()))
+        (first || next).then(|| self.run(now))
     }
 
     fn whose(&self) -> String {

@@ -33,6 +33,8 @@ const ALL_RUNS_MAX: usize = (BYTES_MAX / RUN_BYTES) as usize;
 /// How long a result file may be locked, and how often that is tried again.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 const LOCK_NAP: Duration = Duration::from_millis(20);
+/// Fewest ticks in a second.
+const LEAST_HZ: f64 = 100.0;
 /// Most runs of one variant.
 pub const RUNS_MAX: usize = 10_000;
 
@@ -116,6 +118,14 @@ impl Header {
     /// All runs that this comparison may have.
     pub fn order(&self) -> Vec<Turn> {
         self.design().order(self.rule.plan.max())
+    }
+
+    /// The kernel's tick. The longest one that kernels have, if it is unknown or another one in
+    /// each boot.
+    pub fn tick_s(&self) -> f64 {
+        let hz = self.host.get("hz").filter(|_| self.boots.is_none());
+        let hz = hz.and_then(|hz| hz.parse().ok()).unwrap_or(LEAST_HZ);
+        1.0 / hz.max(LEAST_HZ)
     }
 
     /// At least two.

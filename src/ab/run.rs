@@ -22,8 +22,6 @@ pub struct Progress<'a> {
     pub variant: &'a str,
     /// None: it does not count.
     pub block: Option<usize>,
-    /// Number of blocks, at most.
-    pub blocks: usize,
 }
 
 /// The command failed in a run, and the machine was restored. Other commands may still succeed.
@@ -124,7 +122,7 @@ impl Session<'_> {
             let (values, taken) = match self.taken(&variant) {
                 Ok(taken) => taken,
                 Err(Failure::Stopped) => return Ok(End::Stopped),
-                Err(failure) => return Err(self.failed(number, &variant, failure)?),
+                Err(failure) => return Err(self.failed(recorded, &variant, failure)?),
             };
             let run = Repetition {
                 number,
@@ -146,7 +144,7 @@ impl Session<'_> {
     /// same after a break: the run before it, or the warm-ups of a boot that was interrupted.
     fn take_up(
         &mut self,
-        recorded: &Recorded,
+        recorded: &mut Recorded,
         stopped: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(&Progress),
     ) -> Result<Option<End>> {
@@ -169,7 +167,7 @@ impl Session<'_> {
             match self.taken(&variant) {
                 Ok(_) => (),
                 Err(Failure::Stopped) => return Ok(Some(End::Stopped)),
-                Err(failure) => return Err(self.failed(number, &variant, failure)?),
+                Err(failure) => return Err(self.failed(recorded, &variant, failure)?),
             }
         }
         Ok(None)
@@ -187,7 +185,6 @@ impl Session<'_> {
             all: self.order.len(),
             variant: &variant.name,
             block,
-            blocks: self.header.rule.plan.max(),
         });
     }
 
@@ -220,32 +217,39 @@ impl Session<'_> {
         Ok(values)
     }
 
-    /// The error for a failed run. If the command failed, writes that to the file. Fails if it
-    /// cannot.
+    /// The error for a failed run. If the command ran and failed, writes that to the file. Fails if
+    /// it cannot.
     fn failed(
         &mut self,
-        number: usize,
+        recorded: &mut Recorded,
         variant: &Variant,
         failure: Failure,
     ) -> Result<anyhow::Error> {
+        let (number, name) = (recorded.runs.len(), &variant.name);
+        let file = self.file.path.display();
         let kept = match number {
             0 => String::new(),
-            _ => format!(
-                "; the {number} runs before it are in {}",
-                self.file.path.display()
-            ),
+            _ => format!("; the {number} runs before it are in {file}"),
         };
-        let name = &variant.name;
         let text = format!("run {} under variant {name} failed{kept}", number + 1);
         let error = match failure {
             Failure::Other(e) => return Ok(e.context(text)),
+            Failure::NotStarted(..) => return Ok(anyhow!("{failure}").context(CommandFailed(text))),
             Failure::NoValue(e) | Failure::Unwatched(e) => e,
             other => anyhow!("{other}"),
         };
-        self.file.append(&FailedRun {
+        let text = match number {
+            0 => format!(
+                "{text}; {file} notes that: repeat it with --resume, or remove the file to begin anew"
+            ),
+            _ => text,
+        };
+        let failed = FailedRun {
             failed: number,
             variants: [name.clone()],
-        })?;
+        };
+        self.file.append(&failed)?;
+        recorded.failed.push(failed);
         Ok(error.context(CommandFailed(text)))
     }
 }
@@ -259,7 +263,7 @@ fn of_the_machine(failure: Failure) -> Failure {
 }
 
 /// True if another run is to be made.
-fn lacks(recorded: &Recorded) -> Result<bool> {
+pub(super) fn lacks(recorded: &Recorded) -> Result<bool> {
     let header = &recorded.header;
     let all = header.rule.plan.max();
     Ok(analysis::blocks(header, &recorded.runs) < all && !enough(recorded)?)

@@ -4,7 +4,7 @@
 use super::report::Report;
 use super::report::closing::{Closing, Failed};
 use super::result::Recorded;
-use super::run::{CommandFailed, End};
+use super::run::{CommandFailed, End, lacks};
 use super::tasks::Task;
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -18,24 +18,40 @@ pub struct Outcome {
     /// Number of tasks.
     tasks: usize,
     pub stopped: bool,
+    /// The machine could not be switched or restored, so the tasks after that were not run.
+    broken: Option<anyhow::Error>,
 }
 
 /// The whole outcome, for JSON.
 #[derive(Serialize)]
 pub struct Whole<'a> {
     pub workloads: &'a [Report<'a>],
-    /// None: it was stopped.
+    /// None: it was stopped, or ended by an error.
     pub suite: &'a Option<Closing>,
 }
 
-/// Continues after a command that failed, but after no other error. Fails if the machine cannot be
-/// switched or restored.
-pub fn run_all(tasks: &[Task], compare: Compare, tell: &dyn Fn(&str)) -> Result<Outcome> {
+/// Most runs that a task still lacks.
+pub fn left(task: &Task) -> Result<usize> {
+    let begun = match task.resume {
+        true => Recorded::begun(&task.result)?,
+        false => None,
+    };
+    let most = task.header.order().len();
+    Ok(match begun {
+        None => most,
+        Some(recorded) if lacks(&recorded)? => most.saturating_sub(recorded.runs.len()),
+        Some(_) => 0,
+    })
+}
+
+/// Continues after a command that failed, but after no other error.
+pub fn run_all(tasks: &[Task], compare: Compare, tell: &dyn Fn(&str)) -> Outcome {
     let mut outcome = Outcome {
         ran: Vec::new(),
         failed: Vec::new(),
         tasks: tasks.len(),
         stopped: false,
+        broken: None,
     };
     for (at, task) in tasks.iter().enumerate() {
         let Some(item) = task.item.clone() else {
@@ -53,13 +69,13 @@ pub fn run_all(tasks: &[Task], compare: Compare, tell: &dyn Fn(&str)) -> Result<
                 ));
                 outcome.failed.push(Failed { workload, error });
             }
-            Err(e) => return Err(e),
+            Err(e) => outcome.broken = Some(e.context(item.name)),
         }
-        if outcome.stopped {
+        if outcome.stopped || outcome.broken.is_some() {
             break;
         }
     }
-    Ok(outcome)
+    outcome
 }
 
 impl Outcome {
@@ -67,13 +83,17 @@ impl Outcome {
         self.ran.iter().map(Report::new).collect()
     }
 
-    /// The table of the suite. None: it was stopped.
+    /// The table of the suite. None: it was stopped, or ended by an error.
     pub fn closing(&self, reports: &[Report]) -> Option<Closing> {
-        (!self.stopped).then(|| Closing::new(reports, self.failed.clone()))
+        let ended = !self.stopped && self.broken.is_none();
+        ended.then(|| Closing::new(reports, self.failed.clone()))
     }
 
     /// Fails if not all workloads ran to their end.
-    pub fn end(&self, stopped: &str) -> Result<()> {
+    pub fn end(self, stopped: &str) -> Result<()> {
+        if let Some(error) = self.broken {
+            return Err(error);
+        }
         if self.stopped {
             bail!("{stopped}");
         }

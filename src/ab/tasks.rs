@@ -81,8 +81,8 @@ impl AbArgs {
         let variants = parse_all(&self.variant)?;
         let names = self.variant.clone();
         let mut header = self.runs.header(names, &variants, self.plan, facts)?;
-        if self.across_boots.is_some() {
-            header.boots = self.across_boots;
+        header.boots = self.across_boots;
+        if self.across_boots.is_some() || (self.unsettled && variants.len() > 2) {
             header.settle = Settle::Nowhere;
         }
         header.scope.check(&variants)?;
@@ -150,6 +150,8 @@ impl AbArgs {
         let mut items = suite.items(&program, place)?;
         let begun = self.begun(&items)?;
         let recorded = self.goes_on_with_all(&begun)?;
+        // The last word of a command: the steps that it was recorded with.
+        let recorded = recorded.and_then(|mut header| header.command.pop());
         if suite == Suite::Threadripper && self.variant.is_empty() {
             self.variant = threadripper::variants(place);
         }
@@ -184,14 +186,13 @@ impl AbArgs {
         }
     }
 
-    /// Returns the steps that the first of the files was recorded with.
-    fn goes_on_with_all(&mut self, begun: &[PathBuf]) -> Result<Option<String>> {
-        let mut steps = None;
+    /// Returns the header of the first file that has one.
+    fn goes_on_with_all(&mut self, begun: &[PathBuf]) -> Result<Option<Header>> {
+        let mut first = None;
         for file in begun {
-            let header = self.runs.goes_on_with(file)?;
-            steps = steps.or(header.and_then(|mut header| header.command.pop()));
+            first = first.or(self.runs.goes_on_with(file)?);
         }
-        Ok(steps)
+        Ok(first)
     }
 
     /// One task per workload. They differ in what is run, measured and written.

@@ -7,7 +7,7 @@
 
 use super::analysis;
 use super::cpus::Cpus;
-use super::design::Design;
+use super::design::{Design, Settle};
 use super::lasting::Lasting;
 use super::metric::Metric;
 use super::result::{Header, Recorded};
@@ -73,12 +73,20 @@ fn half(candidates: usize) -> usize {
     candidates.div_ceil(2).max(LEFT)
 }
 
+/// Rounds claim nothing, so they spend no runs on settling. The last comparison has two variants.
+fn settle(variants: usize) -> Settle {
+    match variants {
+        0..=2 => Settle::usual(variants),
+        _ => Settle::Nowhere,
+    }
+}
+
 /// The names of all rounds and of the last comparison, with the most runs that each can have.
 pub fn rounds(confirm: &Header, candidates: usize) -> Vec<(String, usize)> {
     let runs = |variants: usize, plan: Plan| {
         let design = Design {
             variants,
-            settle: confirm.settle.among(variants),
+            settle: settle(variants),
             ..confirm.design()
         };
         design.runs(plan.max())
@@ -219,7 +227,7 @@ impl Search<'_> {
         let mut header = self.confirm.clone();
         header.variants.extend_from_slice(variants);
         header.rule.plan = plan;
-        header.settle = header.settle.among(header.variants.len());
+        header.settle = settle(header.variants.len());
         let recorded = (self.run)(&header, name)?;
         let judged = analysis::judged(&recorded.header, &recorded.runs, &recorded.failed)?;
         Ok((recorded, judged))

@@ -117,6 +117,24 @@ fn the_hardware_counts_where_it_can() {
     }
 }
 
+/// A command may open its output again; a file would then be cut off.
+#[test]
+fn output_that_is_opened_again_is_whole() {
+    let script = "echo 12 ops/s; echo done >/dev/stdout; echo more; echo a | tee /dev/stderr >&2";
+    let sample = runs(&workload(script)).unwrap();
+    assert_eq!(sample.output, "12 ops/s\ndone\nmore\n");
+    assert_eq!(sample.errors, "a\na\n");
+}
+
+/// More than any pipe holds, faster than it is read four times a second.
+#[test]
+fn a_command_that_prints_much_does_not_wait_long() {
+    let script = "head -c 200000000 /dev/zero; echo; echo end";
+    let sample = runs(&workload(script)).unwrap();
+    assert!(sample.output.ends_with("\nend\n"));
+    assert!(sample.values[&Measured::Wall] < 10.0, "{:?}", sample.values);
+}
+
 #[test]
 fn what_fails_says_how() {
     assert_eq!(

@@ -6,7 +6,6 @@ No part of a test run. Anew, in an environment of its own:
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install scipy==1.17.1 && /tmp/venv/bin/python tests/ab/fixtures.py
 """
 import json
-import math
 import pathlib
 
 import numpy as np
@@ -55,16 +54,6 @@ def shift(differences, level):
     }
 
 
-def blocks(cv, effect, alpha, power):
-    n = 2
-    while True:
-        t = stats.t(n - 1)
-        wanted = (t.ppf(1 - alpha / 2) + t.ppf(power)) ** 2 * 2 * cv**2 * math.pi / 3
-        if wanted <= n * math.log1p(effect) ** 2 and 0.5**n <= alpha / 2:
-            return {"cv": cv, "effect": effect, "alpha": alpha, "power": power, "blocks": n}
-        n += 1
-
-
 fixtures = {
     "exact": [three(d, "exact") for d in samples()],
     "tied": [three(d, stats.PermutationMethod(n_resamples=np.inf)) for d in tied()],
@@ -75,7 +64,6 @@ fixtures = {
         for v in (rng.normal(size=1), rng.normal(size=4), rng.normal(size=31))
         for q in (0.0, 0.025, 0.5, 0.77, 1.0)
     ],
-    "blocks": [blocks(*row) for row in ((0.03, 0.05, 0.05, 0.8), (0.03, 0.02, 0.05, 0.8), (0.01, 0.1, 0.05, 0.8), (0.1, 0.02, 0.01, 0.9))],
 }
 lines = [f'  "{name}": [\n' + ",\n".join("    " + json.dumps(row) for row in rows) + "\n  ]" for name, rows in fixtures.items()]
 pathlib.Path(__file__).with_name("fixtures.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")

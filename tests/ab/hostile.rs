@@ -3,15 +3,15 @@
 //! something behind, runs that fail. No kind may be told a difference, or its absence, in more than
 //! 5 % of cases. And two properties of any data.
 
-use crate::noise::{CV, Noise, compared, compared_after, normal};
+use crate::noise::{CV, Noise, compared, normal};
 use crate::played::asked;
 use scx_roost::ab::analysis;
-use scx_roost::ab::carry_over::carried_over;
+use scx_roost::ab::carry_over;
 use scx_roost::ab::design::{Settle, Turn};
-use scx_roost::ab::result::Repetition;
+use scx_roost::ab::result::{Header, Repetition};
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
 use scx_roost::ab::stats::verdict::{
-    Against, Compared, Direction, Judged, Rule, Step, Verdict, judge, settled,
+    Against, Compared, Direction, EQUIVALENT_MIN, Judged, Rule, Step, Verdict, judge, settled,
 };
 use scx_roost::util::rng::Rng;
 use std::collections::BTreeMap;
@@ -20,19 +20,30 @@ const TIMES: u64 = 400;
 /// 5 % of that, and three standard deviations of the count.
 const ALLOWED: usize = 33;
 
-/// Two variants: values, units by block, failed runs by block.
+/// The step of the metric.
+#[derive(Clone, Debug)]
+enum Fine {
+    Part(f64),
+    Unit(f64),
+    /// By block.
+    Seen(Vec<f64>),
+}
+
+/// Two variants: values, the step, failed runs by block.
 #[derive(Clone, Debug)]
 struct Data {
     base: Vec<f64>,
     other: Vec<f64>,
-    units: Vec<f64>,
+    step: Fine,
     failed: Vec<i64>,
+    carried: bool,
 }
 
 impl Data {
     fn new(base: Vec<f64>, other: Vec<f64>, unit: f64) -> Data {
         Data {
-            units: vec![unit; base.len()],
+            step: Fine::Seen(vec![unit; base.len()]),
+            carried: false,
             failed: vec![0; base.len()],
             base,
             other,
@@ -54,7 +65,12 @@ impl Data {
             other: &self.other,
             better,
             exercised: true,
-            step: Step::Seen(&self.units),
+            carried: self.carried,
+            step: match &self.step {
+                Fine::Part(part) => Step::Part(*part),
+                Fine::Unit(unit) => Step::Unit(*unit),
+                Fine::Seen(units) => Step::Seen(units),
+            },
             failed: &self.failed,
         };
         judge(&[compared], rule).remove(0)
@@ -83,7 +99,11 @@ fn count(told: impl Fn(u64) -> bool) -> usize {
 
 /// Values of some kind: few, printed, of any sign, or smooth.
 fn any_data(rng: &mut Rng) -> Data {
-    let n = 1 + rng.below(45) as usize;
+    let n = match rng.below(50) {
+        // The test approximates.
+        0 => 101 + rng.below(40) as usize,
+        _ => 1 + rng.below(45) as usize,
+    };
     let kind = rng.below(6);
     let value = |rng: &mut Rng| match kind {
         0 => draw(&[40.0, 41.0, 42.0], rng),
@@ -100,12 +120,20 @@ fn any_data(rng: &mut Rng) -> Data {
         1 => other.iter_mut().for_each(|v| *v *= 0.5),
         _ => (),
     }
-    let mut data = Data::new(base, other, draw(&[0.0, 0.001, 0.1, 1.0], rng));
+    let mut data = Data::new(base, other, 0.0);
+    let fine = [0.0, 0.001, 0.1, 1.0];
+    data.step = match rng.below(4) {
+        0 => Fine::Part(draw(&fine, rng)),
+        1 => Fine::Unit(draw(&fine, rng)),
+        2 => Fine::Seen(vec![draw(&fine, rng); n]),
+        _ => Fine::Seen((0..n).map(|_| draw(&fine, rng)).collect()),
+    };
     if rng.below(3) == 0 {
         data.failed
             .iter_mut()
-            .for_each(|more| *more = rng.below(3) as i64 - 1);
+            .for_each(|more| *more = rng.below(5) as i64 - 2);
     }
+    data.carried = rng.below(10) == 0;
     data
 }
 
@@ -168,7 +196,7 @@ fn no_interval_contradicts_its_verdict() {
         } else {
             0.0
         };
-        let within = interval.within(judged.margin, 0.0);
+        let within = interval.within(judged.margin);
         let apart = !interval.contains(nothing) && !within;
         match judged.against {
             Some(_) => {
@@ -181,7 +209,8 @@ fn no_interval_contradicts_its_verdict() {
             }
         }
         // p says the same, also with ties and zeros.
-        if judged.against != Some(Against::Failures) {
+        let tested = [None, Some(Against::Mean), Some(Against::Few)];
+        if tested.contains(&judged.against) {
             let refused = !interval.contains(nothing);
             assert_eq!(judged.p <= 0.05, refused, "{data:?} {judged:?}");
         }
@@ -270,6 +299,36 @@ fn a_coarse_clock_makes_nothing_equivalent() {
     }
 }
 
+/// Truly 0.3 % apart, on both sides of a whole second; and 2 % within a bucket of the histogram.
+/// Only what is more than a step apart is told.
+#[test]
+fn a_step_is_no_difference() {
+    let floors = |usual: f64, seed: u64| -> Vec<f64> {
+        let mut rng = Rng::stream(seed, 12);
+        (0..30)
+            .map(|_| (usual * (1.0 + 0.0003 * normal(&mut rng))).floor())
+            .collect()
+    };
+    let told = |base: f64, other: f64| {
+        count(|seed| {
+            let (base, other) = (floors(base, seed), floors(other, TIMES + seed));
+            differs(&reported(Plan::Fixed(30), &base, &other))
+        })
+    };
+    assert_eq!(told(5.99, 6.01), 0);
+    // 5 and 6 in turns, and 8.
+    assert_eq!(told(6.0, 8.5), TIMES as usize);
+    let bucket = |base: f64, other: f64| {
+        let mut data = Data::new(vec![base; 12], vec![other; 12], 0.0);
+        data.step = Fine::Part(1.0);
+        let judged = data.judged(Direction::Lower, &rule(12, 0.02));
+        (judged.verdict, judged.against)
+    };
+    let steps = (Verdict::Inconclusive, Some(Against::Steps));
+    assert_eq!(bucket(16.0, 32.0), steps);
+    assert_eq!(bucket(16.0, 64.0), (Verdict::Worse, None));
+}
+
 /// Numbers that are all 100 may stand for anything up to 149. One run in twenty prints 101 and
 /// shows that they do not, often after the first look, which is then not the last.
 #[test]
@@ -291,89 +350,129 @@ fn auto_goes_on_where_only_a_finer_number_is_missing() {
     assert!(told >= 380, "{told}");
 }
 
+/// How many comparisons are `equivalent` if so many runs of a hundred under the other variant are
+/// so many times as slow. The rest scatters by half a percent.
+fn told_equivalent(plan: Plan, of_hundred: u64, slow: f64) -> usize {
+    let rule = Rule::new(plan);
+    let told = count(|seed| {
+        let values = compared(Noise::Normal, &[1.0, 1.0], plan.max(), seed);
+        let mut rng = Rng::stream(seed, 7);
+        let narrow = |v: &f64| 1.0 + (v - 1.0) / 6.0;
+        let times = |v: &f64| {
+            narrow(v)
+                * if rng.below(100) < of_hundred {
+                    slow
+                } else {
+                    1.0
+                }
+        };
+        let base = values[0].iter().map(narrow).collect();
+        let data = Data::new(base, values[1].iter().map(times).collect(), 0.0);
+        data.judged(Direction::Lower, &rule).verdict == Verdict::Equivalent
+    });
+    println!("{of_hundred} % of runs {slow} times as slow, {plan:?}: {told} of {TIMES}");
+    told
+}
+
+const AUTO: Plan = Plan::Auto(MAX_AUTO);
+
 /// One run in ten of the other variant is 30 % slower, so its mean is 3 % slower.
 #[test]
 fn what_is_sometimes_slow_is_not_equivalent() {
-    for plan in [
-        Plan::Fixed(12),
-        Plan::Fixed(30),
-        Plan::Fixed(60),
-        Plan::Auto(MAX_AUTO),
-    ] {
-        let rule = Rule::new(plan);
-        let told = count(|seed| {
-            let values = compared(Noise::Normal, &[1.0, 1.0], plan.max(), seed);
-            let mut rng = Rng::stream(seed, 7);
-            let narrow = |v: &f64| 1.0 + (v - 1.0) / 6.0;
-            let slow = |v: &f64| narrow(v) * if rng.below(10) == 0 { 1.3 } else { 1.0 };
-            let base = values[0].iter().map(narrow).collect();
-            let data = Data::new(base, values[1].iter().map(slow).collect(), 0.0);
-            data.judged(Direction::Lower, &rule).verdict == Verdict::Equivalent
-        });
-        println!("{plan:?}: {told} of {TIMES}");
+    for plan in [Plan::Fixed(12), Plan::Fixed(30), Plan::Fixed(60), AUTO] {
+        let told = told_equivalent(plan, 10, 1.3);
         assert!(told <= ALLOWED, "{plan:?}: {told}");
     }
 }
 
-/// A run after the other variant is 3 % slower: heat, caches. That is no difference of the
-/// variants.
+/// Rarer slow runs are often not seen in the least number of blocks, as the documents say.
+#[test]
+fn what_is_seldom_slow_needs_more_blocks() {
+    for (of_hundred, slow) in [(5, 1.6), (8, 1.3)] {
+        for plan in [Plan::Fixed(EQUIVALENT_MIN), AUTO] {
+            let told = told_equivalent(plan, of_hundred, slow);
+            assert!((20..100).contains(&told), "{told}");
+        }
+        let told = told_equivalent(Plan::Fixed(59), of_hundred, slow);
+        assert!(told <= ALLOWED, "{told}");
+    }
+}
+
+/// All runs of a comparison of equal variants with this noise. Those after the second variant take
+/// `after` times as long: heat, caches.
+fn leaking(header: &Header, cv: f64, after: f64) -> Vec<Repetition> {
+    let order = header.order();
+    let noise = Noise::Normal.runs(order.len(), &mut Rng::stream(header.seed, 3));
+    let mut left = 1.0;
+    let run = |(number, value): (usize, f64)| {
+        let turn = order[number];
+        let value = left * (1.0 + (value - 1.0) * cv / CV);
+        left = if turn.variant == 1 { after } else { 1.0 };
+        Repetition {
+            number,
+            block: turn.block,
+            variant: header.variants[turn.variant].clone(),
+            values: BTreeMap::from([("wall".to_string(), value)]),
+            ..Repetition::default()
+        }
+    };
+    noise.into_iter().enumerate().map(run).collect()
+}
+
+/// How many of such comparisons report a difference, and how many warn.
+fn leaks(variants: usize, settle: Settle, cv: f64, after: f64, blocks: usize) -> [usize; 2] {
+    let all = ["eevdf", "roost", "mainline", "roy-v7"];
+    let mut header = crate::played::header(&all[..variants], Plan::Fixed(blocks));
+    (header.rule, header.settle) = (rule(blocks, 0.0001), settle);
+    let (mut told, mut warned) = (0, 0);
+    for seed in 0..TIMES {
+        header.seed = seed;
+        let runs = leaking(&header, cv, after);
+        let judged = analysis::judged(&header, &runs, &[]).unwrap();
+        told += usize::from(judged.iter().any(differs));
+        let sentences = carry_over::sentences(&header, &runs);
+        warned += usize::from(!sentences.is_empty());
+        let begin = "wall of runs after ";
+        assert!(
+            sentences.iter().all(|t| t.starts_with(begin)),
+            "{sentences:?}"
+        );
+    }
+    println!(
+        "{variants} variants, {settle:?}, CV {cv}, {after} times after one, {blocks} blocks: {told} told, {warned} warned of {TIMES}"
+    );
+    [told, warned]
+}
+
+/// Leaks that have misled unsettled comparisons: the noise, the leak, the blocks.
+const LEAKS: [(f64, f64, usize); 3] = [(0.03, 1.03, 40), (0.01, 1.03, 12), (0.03, 1.10, 30)];
+
+/// What a run leaves for the next one is no difference of the variants.
 #[test]
 fn what_a_run_leaves_behind_is_no_difference() {
-    let rule = rule(40, 0.0001);
-    let told = |variants: usize, settle: Settle| {
-        let mut after = vec![1.0; variants];
-        after[1] = 1.03;
-        let same = vec![1.0; variants];
-        count(|seed| {
-            let values = compared_after(Noise::Normal, &same, &after, settle, 40, seed);
-            let data = Data::new(values[0].clone(), values[1].clone(), 0.0);
-            differs(&data.judged(Direction::Lower, &rule))
-        })
-    };
-    for (variants, settle) in [(2, Settle::Blocks), (2, Settle::Runs), (4, Settle::Runs)] {
-        let told = told(variants, settle);
-        println!("{variants} variants, {settle:?}: {told} of {TIMES}");
-        assert!(told <= ALLOWED, "{variants} variants, {settle:?}: {told}");
+    for (cv, after, blocks) in LEAKS {
+        for variants in [2, 3, 4] {
+            let [told, _] = leaks(variants, Settle::usual(variants), cv, after, blocks);
+            assert!(told <= ALLOWED, "{variants} variants, {after}: {told}");
+        }
     }
-    let unsettled = told(2, Settle::Nowhere);
-    println!("without: {unsettled} of {TIMES}");
+    let [told, _] = leaks(2, Settle::Runs, 0.03, 1.03, 40);
+    assert!(told <= ALLOWED, "{told}");
+    let [unsettled, _] = leaks(2, Settle::Nowhere, 0.03, 1.03, 40);
     assert!(unsettled > 2 * ALLOWED, "{unsettled}");
 }
 
-/// Three variants are not settled. The report says when that matters, and seldom otherwise.
+/// Three variants that do not settle have no verdict where runs are seen to depend on the one
+/// before, and seldom lose one otherwise.
 #[test]
-fn what_runs_leave_behind_is_seen() {
-    let plain = crate::played::header(&["mainline", "roost", "roy-v7"], Plan::Fixed(30));
-    let warned = |after: f64| {
-        count(|seed| {
-            let mut header = plain.clone();
-            header.seed = seed;
-            let order = header.order();
-            let noise = Noise::Normal.runs(order.len(), &mut Rng::stream(seed, 3));
-            let mut before = 0;
-            let run = |(number, value): (usize, f64)| {
-                let turn = order[number];
-                let left = if before == 1 { after } else { 1.0 };
-                before = turn.variant;
-                Repetition {
-                    number,
-                    block: turn.block,
-                    variant: header.variants[turn.variant].clone(),
-                    values: BTreeMap::from([("wall".to_string(), value * left)]),
-                    ..Repetition::default()
-                }
-            };
-            let runs: Vec<Repetition> = noise.into_iter().enumerate().map(run).collect();
-            let told = carried_over(&header, &runs);
-            assert!(
-                told.iter().all(|t| t.starts_with("wall of runs after ")),
-                "{told:?}"
-            );
-            !told.is_empty()
-        })
-    };
-    let (nothing, three, six) = (warned(1.0), warned(1.03), warned(1.06));
-    println!("warned of nothing {nothing}, 3 % {three}, 6 % {six} of {TIMES}");
+fn what_unsettled_runs_leave_behind_is_seen() {
+    for (cv, after, blocks) in LEAKS {
+        let [told, _] = leaks(3, Settle::Nowhere, cv, after, blocks);
+        // Twice of what is promised to those that settle.
+        assert!(told <= 40, "{after}: {told}");
+    }
+    let [nothing, three, six] =
+        [1.0, 1.03, 1.06].map(|after| leaks(3, Settle::Nowhere, CV, after, 30)[1]);
     assert!(
         nothing <= 9 && three > 150 && six > 380,
         "{nothing} {three} {six}"

@@ -51,9 +51,12 @@ fn raw_runs_are_laid_out_as_in_roy_v7() {
     let command = "x265 -p slow -b 6 -o /dev/null --no-progress --log-level none --input Bosphorus_1920x1080_120fps_420_8bit_YUV.y4m";
     recorded.header.command = command.split(' ').map(str::to_string).collect();
     recorded.header.workload = Some("x265".to_string());
+    let version = ("pinned".to_string(), "of a scheduler 1.2".to_string());
+    recorded.header.host.extend([version]);
     let text = as_mail(&[recorded]).unwrap();
     println!("{text}");
     narrow(&text);
+    assert!(text.contains("\n  pinned: of a scheduler 1.2\n"), "{text}");
     let table = "\
 :-------------------------------------------------------------------
 : x265
@@ -69,7 +72,7 @@ fn raw_runs_are_laid_out_as_in_roy_v7() {
    19.28   17.73   17.46
    19.25   17.74   17.47
   ------  ------  ------
-   96.34   88.62   87.29  total time
+   96.34   88.62   87.29  total wall, s
   ------  ------  ------
   100.0%   92.0%   90.6%  lower is better
 ";
@@ -181,7 +184,7 @@ fn nothing_is_wider_than_a_mail() {
         "  Frequencies: governor performance, boost on\n",
         "  Version: scx_roost 0\n",
         "  J: scx:/usr/bin/scx_cosmos -m all -s 1250",
-        "average kB",
+        "average max-rss, kB",
     ] {
         assert!(text.contains(said), "{said} in {text}");
     }

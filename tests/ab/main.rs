@@ -2,6 +2,7 @@
 //! Tests of `src/ab`: its statistics against reference values and by simulation, its design, and
 //! runs on a simulated machine.
 
+mod baseline;
 mod boots;
 mod calibration;
 mod child;

@@ -61,35 +61,19 @@ impl Noise {
 /// A comparison of variants; a factor is how many times as slow a variant is. Returns values by
 /// variant and block.
 pub fn compared(noise: Noise, factors: &[f64], blocks: usize, seed: u64) -> Vec<Vec<f64>> {
-    let nothing = vec![1.0; factors.len()];
-    compared_after(noise, factors, &nothing, Settle::Nowhere, blocks, seed)
-}
-
-/// As `compared`; `after`: how many times as slow the run after each variant is.
-pub fn compared_after(
-    noise: Noise,
-    factors: &[f64],
-    after: &[f64],
-    settle: Settle,
-    blocks: usize,
-    seed: u64,
-) -> Vec<Vec<f64>> {
     let design = Design {
         seed,
         variants: factors.len(),
         warmups: 0,
-        settle,
+        settle: Settle::Nowhere,
         boots: None,
     };
     let order = design.order(blocks);
     let runs = noise.runs(order.len(), &mut Rng::stream(seed, 1));
     let mut values = vec![vec![0.0; blocks]; factors.len()];
-    let mut before = None;
     for (turn, run) in order.into_iter().zip(runs) {
-        let left = before.map_or(1.0, |variant: usize| after[variant]);
-        before = Some(turn.variant);
         if let Some(block) = turn.block {
-            values[turn.variant][block] = run * factors[turn.variant] * left;
+            values[turn.variant][block] = run * factors[turn.variant];
         }
     }
     values

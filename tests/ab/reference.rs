@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Compares our statistics with scipy and statsmodels. fixtures.py made fixtures.json.
 
-use crate::calibration::blocks_needed;
 use scx_roost::ab::stats::rank::{P, SignedRank};
 use scx_roost::ab::stats::sample::quantile;
 use scx_roost::ab::stats::shift::Walsh;
@@ -74,14 +73,5 @@ fn quantiles_lie_on_a_line_between_neighbours() {
     for row in fixtures("quantile") {
         let ours = quantile(&numbers(&row, "values"), number(&row, "share"));
         assert_near(ours, &row, "quantile", EXACT);
-    }
-}
-
-#[test]
-fn blocks_are_planned() {
-    for row in fixtures("blocks") {
-        let at = |key| number(&row, key);
-        let blocks = blocks_needed(at("cv"), at("effect"), at("alpha"), at("power"));
-        assert_eq!(blocks as u64, row["blocks"].as_u64().unwrap(), "{row}");
     }
 }

@@ -16,7 +16,7 @@ use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::{Direction, Judged, Verdict};
 
 /// A comparison of three variants. The last one is slower; one run was disturbed.
-fn recorded(blocks: usize) -> Recorded {
+pub fn recorded(blocks: usize) -> Recorded {
     let scx = "scx:/home/me/bin/scx_lavd --performance";
     let mut header = header(&["mainline", "roost", scx], Plan::Fixed(blocks));
     header.metrics.push(asked("json:/ops", Direction::Higher));
@@ -57,15 +57,13 @@ fn on_a_terminal() {
     has("is far from the rest; it is included");
     has("warning: frequencies were not fixed (governor schedutil)");
     has("Also measured, medians\n");
-    has("  user ");
+    has("  user, s ");
     has("Counters that differ, medians of a run\n");
     has("  wide_node ");
     let (_, table) = text.split_once("  verdict\n").unwrap();
     let mut rows = table.lines().map(str::trim);
     let row = rows.find(|row| row.starts_with("scx:/home")).unwrap();
     assert!(row.ends_with("worse"), "{row}");
-    let strips = text.lines().filter(|l| l.contains('|') && l.contains('.'));
-    assert!(strips.count() >= 4, "{text}");
 }
 
 /// The first thing that every report says is the result, in words and per cent.
@@ -129,6 +127,7 @@ fn outliers_and_counters_are_on_all_pages() {
             outlier,
             "Also measured, medians",
             "Counters that differ, medians of a run",
+            "user, s",
         ] {
             assert_eq!(page.matches(part).count(), 1, "{part} in\n{page}");
         }
@@ -560,37 +559,4 @@ fn numbers_have_four_digits() {
         [9.0, 34.5, 0.9, 100.0].map(number),
         ["9", "34.5", "0.9", "100"]
     );
-}
-
-/// A saved result and a later one of the same variants: the change of each, with its interval and
-/// what else differs.
-#[test]
-fn a_saved_result_is_a_baseline() {
-    let (saved, mut later) = (recorded(12), recorded(12));
-    later.header.host.insert("kernel".into(), "7.3.0".into());
-    for run in &mut later.runs {
-        *run.values.get_mut("wall").unwrap() *= 1.07;
-    }
-    let names = ["saved", "later"].map(str::to_string);
-    let reports = [&saved, &later].map(|r| Report::new(r).unwrap());
-    let beside = compare(&names, &reports).unwrap();
-    let text = beside.text();
-    let (_, since) = text.split_once("\nSince saved, 95 % intervals.").unwrap();
-    assert!(since.contains("  mainline  wall, +7."), "{text}");
-    assert!(
-        since.contains("  later: kernel differs: '7.2.13' and '7.3.0'\n"),
-        "{text}"
-    );
-    let wall = beside.between.iter().find(|b| b.metric == "wall").unwrap();
-    let interval = wall.interval.unwrap();
-    assert!(
-        interval.contains(1.07) && !interval.contains(1.0),
-        "{wall:?}"
-    );
-    let rate = beside
-        .between
-        .iter()
-        .find(|b| b.metric == "json:/ops")
-        .unwrap();
-    assert!(rate.interval.unwrap().contains(1.0), "{rate:?}");
 }

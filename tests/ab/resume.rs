@@ -11,6 +11,7 @@ use scx_roost::ab::tasks::Task;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 const VARIANTS: &str = "--variant mainline --variant roost";
 
@@ -174,4 +175,39 @@ fn what_is_done_leaves_the_machine_alone() {
     );
     assert_eq!(ended.unwrap(), End::Done);
     assert_eq!(machine.asked, [""; 0]);
+}
+
+/// The command fails in its first run: its file says so, and a repeat counts that. A command that
+/// cannot be run leaves no file.
+#[test]
+fn a_first_run_that_fails_is_not_forgotten() {
+    let _alone = crate::child::alone();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.jsonl");
+    let called = |options: &[&str], command: &[&str]| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_scx_roost"));
+        program.current_dir(&folder);
+        program.args(["ab", "--variant", "eevdf", "--variant", "pinned"]);
+        program.args(["-n", "1", "--result"]).arg(&file);
+        let output = program.args(options).arg("--").args(command).output();
+        let output = output.unwrap();
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let told = called(&[], &["no-such-program"]);
+    assert!(
+        told.contains("'no-such-program' cannot be run") && !file.exists(),
+        "{told}"
+    );
+    let fails_once = ["sh", "-c", "test -e again || { touch again; exit 7; }"];
+    let told = called(&[], &fails_once);
+    assert!(
+        told.contains("r.jsonl notes that: repeat it with --resume"),
+        "{told}"
+    );
+    let begun = Recorded::read(&file).unwrap();
+    assert_eq!((begun.runs.len(), begun.failed.len()), (0, 1));
+    called(&["--resume"], &fails_once);
+    let whole = Recorded::read(&file).unwrap();
+    assert_eq!(whole.runs.len(), whole.header.order().len());
+    assert_eq!(whole.failed, begun.failed);
 }

@@ -42,7 +42,7 @@ fn go(header: &Header, path: &Path, machine: &mut Played) -> (Result<End>, Vec<R
         }
     };
     let ended = run(&mut recorded, machine, &mut file, &|| false, &mut |_| ());
-    assert_eq!(Recorded::read(path).unwrap().runs, recorded.runs);
+    assert_eq!(Recorded::read(path).unwrap(), recorded);
     (ended, recorded.runs)
 }
 

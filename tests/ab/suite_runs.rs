@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A suite continues after a workload that fails, and reports it; and the progress messages.
 
-use crate::played::{Played, header, played};
-use anyhow::Result;
+use crate::played::{Played, header, lines, played};
 use clap::Parser;
 use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::child::Failure;
 use scx_roost::ab::progress::{Among, Shown, outlook, time};
 use scx_roost::ab::report::html::html_of_suite;
+use scx_roost::ab::result::Recorded;
 use scx_roost::ab::run::Progress;
 use scx_roost::ab::stats::plan::Plan;
-use scx_roost::ab::suite_runs::{Outcome, Whole, run_all};
+use scx_roost::ab::suite_runs::{Outcome, Whole, left, run_all};
 use scx_roost::ab::tasks::Task;
 use scx_roost::ab::tune::rounds;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ fn tasks() -> Vec<Task> {
 }
 
 /// Runs the suite. `change` prepares the machine of the third workload.
-fn outcome(change: &dyn Fn(&mut Played)) -> (Result<Outcome>, Vec<String>) {
+fn outcome(change: &dyn Fn(&mut Played)) -> (Outcome, Vec<String>) {
     let mut ran = Vec::new();
     let compare = &mut |at: usize, task: &Task| {
         ran.push(task.item.as_ref().unwrap().name.clone());
@@ -52,7 +52,6 @@ fn pages_have_all_workloads_and_the_table() {
     assert_eq!(tasks[0].page.0, Some("h".into()));
     let (outcome, ran) =
         outcome(&|m| m.fails = Some((3, || Failure::TimedOut(Duration::from_secs(7)))));
-    let outcome = outcome.unwrap();
     let reports = outcome.reports().unwrap();
     let html = html_of_suite(&reports, outcome.closing(&reports).as_ref());
     for (at, workload) in ran.iter().enumerate() {
@@ -86,7 +85,6 @@ fn a_suite_goes_on_behind_a_command_that_fails() {
     {
         let fails = failure().to_string();
         let (outcome, ran) = outcome(&|m| m.fails = Some((3, failure)));
-        let outcome = outcome.unwrap();
         assert_eq!(ran.len(), 7);
         let reports = outcome.reports().unwrap();
         let closing = outcome.closing(&reports);
@@ -119,7 +117,6 @@ fn a_suite_goes_on_behind_a_command_that_fails() {
 #[test]
 fn it_ends_when_it_is_stopped_or_the_machine_is_not_as_it_was() {
     let (stopped, ran) = outcome(&|m| m.fails = Some((3, || Failure::Stopped)));
-    let stopped = stopped.unwrap();
     assert_eq!((ran.len(), stopped.stopped), (3, true));
     assert!(stopped.closing(&[]).is_none());
     assert_eq!(stopped.end("stopped").unwrap_err().to_string(), "stopped");
@@ -136,13 +133,21 @@ fn it_ends_when_it_is_stopped_or_the_machine_is_not_as_it_was() {
         ),
         (broken, "run 1 under variant"),
     ] {
-        let error = format!("{:#}", outcome.err().unwrap());
+        // What is done is shown, without a table of the suite.
+        let reports = outcome.reports().unwrap();
+        assert_eq!(reports.len(), 2);
+        assert!(outcome.closing(&reports).is_none());
+        let error = format!("{:#}", outcome.end("stopped").unwrap_err());
         assert_eq!(ran.len(), 3, "{error}");
-        assert!(error.contains(told), "{told} in {error}");
+        let begin = format!("{}: ", ran[2]);
+        assert!(
+            error.starts_with(&begin) && error.contains(told),
+            "{told} in {error}"
+        );
     }
     let (fine, ran) = outcome(&|_| ());
     assert_eq!(ran.len(), 7);
-    fine.unwrap().end("stopped").unwrap();
+    fine.end("stopped").unwrap();
 }
 
 fn progress(number: usize, block: Option<usize>) -> Progress<'static> {
@@ -151,7 +156,6 @@ fn progress(number: usize, block: Option<usize>) -> Progress<'static> {
         all: 26,
         variant: "eevdf",
         block,
-        blocks: 12,
     }
 }
 
@@ -176,16 +180,20 @@ fn the_workload_and_the_remaining_time_are_shown() {
         left,
         ", at most 20 min left, the suite 1:00 h so far and about 3:22 h more"
     );
-    let line = shown.block(&progress(0, None)).unwrap();
-    assert_eq!(line, "x265 (2 of 9): runs that do not count");
-    assert_eq!(shown.block(&progress(1, None)), None);
-    let line = shown.block(&progress(2, Some(0))).unwrap();
-    assert!(
-        line.starts_with("x265 (2 of 9): block 1 of at most 12, at most 0 s left"),
-        "{line}"
-    );
-    assert_eq!(shown.block(&progress(3, Some(0))), None);
-    assert!(shown.block(&progress(4, Some(1))).is_some());
+    // Into a file: a line for the first run of each block, and of all.
+    let lines = [
+        (0, None),
+        (1, None),
+        (2, Some(0)),
+        (3, Some(0)),
+        (4, Some(1)),
+        (5, None),
+    ];
+    let lines = lines.map(|(number, block)| shown.block(&progress(number, block)));
+    let numbers =
+        lines.map(|line| line.map(|line| line.contains("run 1 of") || line.contains("left, ")));
+    let first = Some(true);
+    assert_eq!(numbers, [first, None, first, None, first, None]);
     let alone = Shown::new(4, None);
     assert_eq!(
         alone.run(&progress(4, Some(1))),
@@ -202,7 +210,8 @@ fn the_workload_and_the_remaining_time_are_shown() {
 #[test]
 fn what_is_behind_a_workload_is_counted() {
     let tasks = tasks();
-    let among = Among::new(&tasks, 1, Instant::now());
+    let all: Vec<usize> = tasks.iter().map(|task| left(task).unwrap()).collect();
+    let among = Among::new(&tasks, 1, &all, Instant::now());
     assert_eq!(
         (among.name.as_str(), among.number, among.of),
         ("pairs", 2, 7)
@@ -210,7 +219,25 @@ fn what_is_behind_a_workload_is_counted() {
     let runs = |task: &Task| task.header.design().runs(6);
     assert_eq!(among.behind, tasks[2..].iter().map(runs).sum::<usize>());
     assert!((70..100).contains(&among.behind), "{}", among.behind);
-    assert_eq!(Among::new(&tasks, 6, Instant::now()).behind, 0);
+    assert_eq!(Among::new(&tasks, 6, &all, Instant::now()).behind, 0);
+}
+
+/// A resumed workload lacks the runs that its file does not have.
+#[test]
+fn what_a_resumed_workload_lacks_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut task = tasks().remove(2);
+    task.result = folder.path().join("r");
+    let most = left(&task).unwrap();
+    let runs = played(&task.header, &mut Played::new(1)).unwrap().0.runs;
+    assert_eq!(runs.len(), most);
+    task.resume = true;
+    for made in [0, 5, most] {
+        let mut recorded = Recorded::new(task.header.clone());
+        recorded.runs.extend_from_slice(&runs[..made]);
+        std::fs::write(&task.result, lines(&recorded)).unwrap();
+        assert_eq!(left(&task).unwrap(), most - made);
+    }
 }
 
 /// A search reports its length before the first run, and then the length of the rounds to come.
@@ -223,16 +250,16 @@ fn the_cost_of_a_search_is_shown() {
         of("round-1", 7 * 9),
         of("round-2", 7 * 5),
         of("round-3", 7 * 4),
-        of("confirm", 13 * 2),
+        of("confirm", 33),
     ];
     assert_eq!(rounds, all);
     assert_eq!(
         outlook(8, &rounds, 0),
-        "8 changes, 4 rounds and at most 152 runs: 3 min per second that a run takes, and the time for switching"
+        "8 changes, 4 rounds and at most 159 runs: 3 min per second that a run takes, and the time for switching"
     );
-    assert!(outlook(8, &rounds, 62).contains("runs, 62 of them done: 90 s per"));
+    assert!(outlook(8, &rounds, 62).contains("runs, 62 of them done: 97 s per"));
     let mut among = Among::round(&rounds, "round-2", Instant::now()).unwrap();
-    assert_eq!((among.number, among.of, among.behind), (2, 4, 28 + 26));
+    assert_eq!((among.number, among.of, among.behind), (2, 4, 28 + 33));
     among.begin -= Duration::from_secs(60);
     let shown = Shown::new(0, Some(among));
     assert!(
@@ -243,7 +270,7 @@ fn the_cost_of_a_search_is_shown() {
     let left = shown.left(&progress(6, Some(2)), Duration::from_secs(60));
     assert_eq!(
         left,
-        ", at most 3 min left, the search 60 s so far and about 12 min more"
+        ", at most 3 min left, the search 60 s so far and about 14 min more"
     );
 }
 

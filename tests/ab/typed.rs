@@ -52,12 +52,13 @@ fn blocks_are_n_with_one_dash_or_two() {
 }
 
 #[test]
-fn runs_settle_as_far_as_blocks_can() {
+fn runs_settle_unless_that_is_declined() {
     let settle = |options: &str| task(options).unwrap().header.settle;
     assert_eq!(settle(""), Settle::Blocks);
-    assert_eq!(settle("--variant mainline+claim=on"), Settle::Nowhere);
-    assert_eq!(settle("--variant mainline+claim=on --settle"), Settle::Runs);
-    assert_eq!(settle("--settle"), Settle::Runs);
+    assert_eq!(settle("--unsettled"), Settle::Blocks);
+    let three = "--variant mainline+claim=on";
+    assert_eq!(settle(three), Settle::Runs);
+    assert_eq!(settle(&format!("{three} --unsettled")), Settle::Nowhere);
 }
 
 #[test]
@@ -137,7 +138,27 @@ fn a_parameter_that_is_nowhere_is_refused() {
             "{wrong}: {told}"
         );
     }
+    let told = tasks(&["--parameter", "size=a!,a-1"], &["make", "{size}"]).unwrap_err();
+    assert_eq!(
+        told,
+        "two combinations of parameters have one name for their result file, size=a-1: give other values"
+    );
     let twice = ["--parameter", "jobs=4,8", "--parameter", "jobs=1,2"];
     let told = tasks(&twice, &["make", "{jobs}"]).unwrap_err();
     assert_eq!(told, "--parameter jobs is given twice");
+}
+
+#[test]
+fn json_is_no_mail_and_no_table() {
+    for form in ["--lkml", "--csv"] {
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_scx_roost"));
+        let output = program
+            .args(["ab", "show", form, "--json", "no.jsonl"])
+            .output();
+        let told = String::from_utf8(output.unwrap().stderr).unwrap();
+        assert!(
+            told.contains("--json cannot be combined with --lkml or --csv"),
+            "{told}"
+        );
+    }
 }

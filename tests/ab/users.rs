@@ -21,9 +21,10 @@ fn a_command_has_the_groups_and_the_home_of_its_user() {
     assert!(nobody.is_some());
     let said = runs(&Workload {
         user: nobody,
-        ..workload("id -u; id -G; echo $HOME $USER; umask")
+        ..workload("id -u; id -G; echo $HOME $USER; umask; echo again >/dev/stdout")
     });
     let words = said.unwrap().output;
+    assert!(words.ends_with("\nagain\n"), "{words}");
     let plain = printed(Command::new("sh").args([
         "-c",
         "id -u nobody; id -G nobody; getent passwd nobody | cut -d: -f6",

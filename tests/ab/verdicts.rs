@@ -23,6 +23,7 @@ fn one(base: &[f64], other: &[f64], better: Direction, plan: Plan) -> Judged {
         other,
         better,
         exercised: true,
+        carried: false,
         step: Step::Part(0.0),
         failed: &NONE,
     };
@@ -116,6 +117,7 @@ fn what_never_acted_is_not_equal() {
         other: &RUNS,
         better: Direction::Lower,
         exercised: false,
+        carried: false,
         step: Step::Part(0.0),
         failed: &NONE,
     };
@@ -145,6 +147,7 @@ fn many_comparisons_ask_for_more() {
         other: &other[..6],
         better: Direction::Lower,
         exercised: true,
+        carried: false,
         step: Step::Part(0.0),
         failed: &NONE,
     };
@@ -197,6 +200,7 @@ fn what_is_coarser_than_the_margin_is_not_equivalent() {
             other,
             better: Direction::Lower,
             exercised: true,
+            carried: false,
             step: Step::Part(1.0),
             failed: &NONE,
         };
@@ -210,10 +214,25 @@ fn what_is_coarser_than_the_margin_is_not_equivalent() {
     let told = remark(&same, "us");
     assert!(told.starts_with("within 2 %, but the steps"), "{told}");
     assert!(!settled(&[same]));
+    // A bucket's end lies between 16.0 and 16.1, too.
     let twice = coarse(&[16.0; 30], &[32.0; 30]);
-    assert_eq!((twice.verdict, twice.against), (Verdict::Worse, None));
-    let step = |name: &str| Metric::parse(name, Direction::Lower).unwrap().step();
+    assert_eq!(
+        (twice.verdict, twice.against),
+        (Verdict::Inconclusive, Some(Against::Steps))
+    );
+    let told = remark(&twice, "us");
+    assert!(
+        told.starts_with("a difference is seen, but the steps"),
+        "{told}"
+    );
+    let apart = coarse(&[16.0; 30], &[64.0; 30]);
+    assert_eq!((apart.verdict, apart.against), (Verdict::Worse, None));
+    let interval = apart.effect.interval.unwrap();
+    assert!((interval.low - 2.0).abs() < 1e-9 && (interval.high - 8.0).abs() < 1e-9);
+    let metric = |name: &str| Metric::parse(name, Direction::Lower).unwrap();
+    let step = |name: &str| metric(name).step(0.004);
     assert!(matches!(step("wakeup-p99"), Some(Step::Part(1.0))));
+    assert!(matches!(step("system"), Some(Step::Unit(0.004))));
     assert!(matches!(step("migrations"), Some(Step::Unit(1.0))));
     assert!(step("regex:x").is_none());
 }
@@ -257,7 +276,10 @@ fn what_is_printed_no_finer_than_the_margin_is_not_equivalent() {
         ("migrations", 0.0, 0.0, true),
         ("migrations", 5000.0, 5000.0, false),
         ("wall", 5.0, 5.0, false),
-        ("system", 0.0, 0.0, false),
+        // Less than a tick, of which none may have hit the kernel.
+        ("system", 0.0, 0.0, true),
+        ("user", 0.15, 0.15, true),
+        ("user", 5.0, 5.0, false),
     ] {
         let judged = verdict_on(metric, Plan::Fixed(30), once(usual, other));
         let seen = (judged.verdict, judged.against);
@@ -267,12 +289,31 @@ fn what_is_printed_no_finer_than_the_margin_is_not_equivalent() {
         };
         assert_eq!(seen, expected, "{metric} {usual} {other}");
     }
-    let apart = verdict_on(
-        SECONDS,
-        Plan::Fixed(12),
-        |_, other| if other { 6.0 } else { 5.0 },
-    );
-    assert_eq!((apart.verdict, apart.against), (Verdict::Worse, None));
+    let told = |now: f64| {
+        let apart = verdict_on(SECONDS, Plan::Fixed(12), |block, other| match block {
+            0 => 5.0,
+            _ if other => now,
+            _ => 6.0,
+        });
+        (apart.verdict, apart.against)
+    };
+    let steps = (Verdict::Inconclusive, Some(Against::Steps));
+    assert_eq!(told(7.0), steps);
+    assert_eq!(told(8.0), (Verdict::Worse, None));
+}
+
+/// The kernel's tick is a fact about the machine, and unknown in files without it.
+#[test]
+fn a_tick_is_known_or_the_longest() {
+    let mut plan = header(&["mainline", "roost"], Plan::Fixed(6));
+    let mut tick = |hz: Option<&str>| {
+        plan.host.remove("hz");
+        let fact = hz.map(|hz| ("hz".to_string(), hz.to_string()));
+        plan.host.extend(fact);
+        plan.tick_s()
+    };
+    assert_eq!(tick(Some("250")), 0.004);
+    assert_eq!([None, Some("x"), Some("0")].map(tick), [0.01; 3]);
 }
 
 /// A look judges how fine its own blocks were, and no later look revokes its verdict. When 100
@@ -303,7 +344,7 @@ fn the_interval_that_decides_is_shown() {
     let judged = one(&base, &other, Direction::Lower, Plan::Auto(40));
     assert_eq!((judged.verdict, judged.blocks), (Verdict::Equivalent, 30));
     let interval = judged.effect.interval.unwrap();
-    assert!(interval.within(judged.margin, 0.0), "{judged:?}");
+    assert!(interval.within(judged.margin), "{judged:?}");
     // A look at three quarters of the blocks has what those at a half left, of 5 %.
     let level = 1.0 - 0.05 * (9.0 / 16.0 - 4.0 / 16.0);
     assert!((judged.level.unwrap() - level).abs() < 1e-12, "{judged:?}");
@@ -323,6 +364,7 @@ fn what_fails_more_often_is_not_better() {
             other: &fast,
             better,
             exercised: true,
+            carried: false,
             step: Step::Part(0.0),
             failed: &failed,
         };
@@ -377,6 +419,7 @@ fn p_is_of_the_look_that_decided() {
         other: &worse,
         better: Direction::Lower,
         exercised: true,
+        carried: false,
         step: Step::Part(0.0),
         failed: &NONE,
     };

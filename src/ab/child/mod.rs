@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! One run of the command: starts it, measures it, and says what went wrong. Its output goes to
-//! memory, so that it need not be read meanwhile. As a subreaper we find the processes it leaves
-//! behind.
+//! large pipes, so that it need not be read all the time. As a subreaper we find the processes it
+//! leaves behind.
 
 mod apart;
 mod energy;
@@ -36,10 +36,11 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often `stopped` is checked and energy is read; the first time sooner, before a short command
-/// has ended.
+/// How often `stopped` is checked, energy is read and the output taken; the first time sooner,
+/// before a short command has ended, and so after it has printed much.
 const LOOK: Duration = Duration::from_millis(250);
 const FIRST_LOOK: Duration = Duration::from_millis(20);
+const NEXT_LOOK: Duration = Duration::from_millis(1);
 /// A process that ends this soon after the command is no leftover.
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -198,7 +199,7 @@ struct Ended {
 impl Running {
     fn start(workload: &Workload, cgroup: Option<&Cgroup>) -> Result<Running, Failure> {
         let watch = Watch::begin();
-        let (output, errors) = (Output::new(c"output")?, Output::new(c"errors")?);
+        let (output, errors) = (Output::new()?, Output::new()?);
         let counted = Counted::of_children(&workload.events);
         let begin = Instant::now();
         Ok(Running {
@@ -237,8 +238,7 @@ impl Running {
                 return Ok(Ended { at, status, usage });
             }
             cgroup.map_or(Ok(()), |cgroup| apart::check(cgroup, &workload.cpus))?;
-            self.output.forget()?;
-            self.errors.forget()?;
+            let prints = self.output.take()? | self.errors.take()?;
             if let Some(energy) = energy {
                 energy.poll();
             }
@@ -248,14 +248,14 @@ impl Running {
             if self.begin.elapsed() >= workload.timeout {
                 return Err(Failure::TimedOut(workload.timeout));
             }
-            nap = LOOK;
+            nap = if prints { NEXT_LOOK } else { LOOK };
         }
     }
 
     /// `end`: of all that it started.
     fn sample(mut self, ended: &Ended, end: Instant) -> Result<Sample, Failure> {
         if !ended.status.success() {
-            let words = last_words(&self.errors, &self.output);
+            let words = last_words([&mut self.errors, &mut self.output]);
             return Err(Failure::Failed(ended.status, words));
         }
         let mut values = of_usage(&ended.usage);
@@ -340,12 +340,13 @@ fn of_usage(usage: &libc::rusage) -> BTreeMap<Measured, f64> {
     ])
 }
 
-/// The last line that is not blank, of stderr or else of stdout.
-fn last_words(errors: &Output, output: &Output) -> String {
-    let last = |output: &Output| {
+/// The last line that is not blank, of the first output that has one.
+fn last_words(outputs: [&mut Output; 2]) -> String {
+    let last = |output: &mut Output| {
         let text = output.tail().ok()?;
         let line = text.lines().rev().find(|l| !l.trim().is_empty())?;
         Some(format!("; its last output: {}", line.trim()))
     };
-    last(errors).or_else(|| last(output)).unwrap_or_default()
+    let found = outputs.into_iter().find_map(last);
+    found.unwrap_or_default()
 }

@@ -1,47 +1,79 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a command prints, in memory: its end. So no process has to read it meanwhile, and a command
-//! that prints without end takes no more memory than it fills between two looks.
+//! What a command prints: its end. It goes into a pipe that is so large that nobody has to read it
+//! while the command runs, except now and then. A file in memory would not do: a command that opens
+//! its output again (`>/dev/stdout`, `tee /dev/stderr`) would cut it off.
 
 use anyhow::{Context, Result};
-use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+use rustix::fs::{Mode, OFlags, fchmod, fcntl_setfl};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, PipeReader, PipeWriter, Read, pipe};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Bytes that are kept, from the end.
-pub const KEPT: u64 = 1 << 20;
+pub const KEPT: usize = 1 << 20;
+/// Sizes of the pipe, in bytes. Only root may have the first one.
+const SIZES: [i32; 2] = [16 << 20, 1 << 20];
+/// Every user may open it again: the command may run as another one.
+const FOR_ALL: u32 = 0o622;
 
-pub struct Output(File);
+pub struct Output {
+    from: PipeReader,
+    to: PipeWriter,
+    /// Bytes that the pipe holds.
+    size: usize,
+    /// Not less than `KEPT` of what was read, if there was so much.
+    read: Vec<u8>,
+}
 
 impl Output {
-    pub fn new(name: &std::ffi::CStr) -> Result<Output> {
-        let made = memfd_create(name, MemfdFlags::CLOEXEC);
-        let made = made.context("no memory for the output of the command")?;
-        Ok(Output(made.into()))
+    pub fn new() -> Result<Output> {
+        let (from, to) = pipe().context("no pipe for the output of the command")?;
+        fchmod(&to, Mode::from_raw_mode(FOR_ALL)).context("cannot open the pipe for all users")?;
+        fcntl_setfl(&from, OFlags::NONBLOCK).context("cannot read a pipe without waiting")?;
+        // SAFETY: both calls only change or read the size of a pipe that is open.
+        let set = |size: i32| unsafe { libc::fcntl(from.as_raw_fd(), libc::F_SETPIPE_SZ, size) };
+        let size = SIZES.into_iter().map(set).find(|size| *size > 0);
+        Ok(Output {
+            // 64 KiB where neither is allowed.
+            size: size.unwrap_or(1 << 16) as usize,
+            read: Vec::new(),
+            from,
+            to,
+        })
     }
 
     /// For the command.
     pub fn door(&self) -> Result<File> {
-        self.0.try_clone().context("no descriptor is left")
+        let door = self.to.try_clone().context("no descriptor is left")?;
+        Ok(OwnedFd::from(door).into())
     }
 
-    /// Frees the memory of all but the end.
-    pub fn forget(&self) -> Result<()> {
-        let old = self.0.metadata()?.len().saturating_sub(KEPT);
-        if old > KEPT {
-            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            fallocate(&self.0, hole, 0, old).context("cannot free what the command printed")?;
+    /// Empties the pipe. True: it was so full that it should be emptied again soon.
+    pub fn take(&mut self) -> Result<bool> {
+        let begin = self.read.len();
+        match self
+            .from
+            .by_ref()
+            .take(4 * self.size as u64)
+            .read_to_end(&mut self.read)
+        {
+            Err(e) if e.kind() == ErrorKind::WouldBlock => (),
+            read => {
+                read.context("cannot read what the command printed")?;
+            }
         }
-        Ok(())
+        let taken = self.read.len() - begin;
+        if self.read.len() > 2 * KEPT {
+            self.read.drain(..self.read.len() - KEPT);
+        }
+        Ok(taken > self.size / 4)
     }
 
     /// The end.
-    pub fn tail(&self) -> Result<String> {
-        let mut bytes = Vec::new();
-        let mut file = &self.0;
-        let begin = file.metadata()?.len().saturating_sub(KEPT);
-        file.seek(SeekFrom::Start(begin))?;
-        file.take(KEPT).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    pub fn tail(&mut self) -> Result<String> {
+        self.take()?;
+        let end = &self.read[self.read.len().saturating_sub(KEPT)..];
+        Ok(String::from_utf8_lossy(end).into_owned())
     }
 }
 
@@ -49,21 +81,22 @@ impl Output {
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn what_is_printed_without_end_takes_little_memory() {
-        let output = Output::new(c"output").unwrap();
+        let mut output = Output::new().unwrap();
         let mut door = output.door().unwrap();
         for part in 0..40 {
             door.write_all(&[b'a' + part % 26; 1 << 19]).unwrap();
-            output.forget().unwrap();
+            output.take().unwrap();
+            assert!(
+                output.read.capacity() < 8 * KEPT,
+                "{}",
+                output.read.capacity()
+            );
         }
-        let file = output.0.metadata().unwrap();
-        assert_eq!(file.len(), 20 << 20);
-        assert!(file.blocks() * 512 < 3 << 20, "{}", file.blocks());
         let end = output.tail().unwrap();
-        assert_eq!(end.len() as u64, KEPT);
+        assert_eq!(end.len(), KEPT);
         assert!(end.starts_with('m') && end.ends_with('n'), "{}", &end[..1]);
     }
 }

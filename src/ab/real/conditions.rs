@@ -155,12 +155,25 @@ pub fn facts(host: &Host) -> BTreeMap<String, String> {
         ("cores", machine.map(|m| cpulist_text(&cores(&m)))),
         ("cpu", model.map(|(_, name)| name.trim().to_string())),
         ("cmdline", host.proc_text("cmdline")),
+        ("hz", ticks_per_second()),
         ("mitigations", mitigations(host)),
     ];
     let known = facts
         .into_iter()
         .filter_map(|(name, text)| Some((name.to_string(), text?)));
     known.collect()
+}
+
+/// The coarse clocks advance with the kernel's tick.
+fn ticks_per_second() -> Option<String> {
+    let mut tick = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: it writes to `tick`, which is alive.
+    let read = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
+    let known = read == 0 && tick.tv_sec == 0 && tick.tv_nsec > 0;
+    known.then(|| (1e9 / tick.tv_nsec as f64).round().to_string())
 }
 
 /// What the kernel does about each vulnerability of the CPU that it knows. None: it tells nothing.

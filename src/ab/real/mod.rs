@@ -7,7 +7,7 @@ mod counts;
 pub mod ground;
 pub mod guardian;
 pub mod live;
-mod needs;
+pub mod needs;
 pub mod previous;
 mod scheduler;
 pub mod service;
@@ -423,6 +423,3 @@ impl Machine for Real<'_> {
         Ok(())
     }
 }
-
-/// Metrics that only scx_roost provides.
-pub const OF_ROOST: [Measured; 2] = [Measured::WakeupP50, Measured::WakeupP99];

@@ -4,7 +4,6 @@
 
 use super::compare::FileBeside;
 use super::{MetricReport, Report, percent};
-use crate::ab::result::Header;
 use crate::ab::stats::Interval;
 use crate::ab::stats::unpaired::Unpaired;
 use serde::Serialize;
@@ -66,16 +65,18 @@ fn of_metric<'a>(
     variants.filter_map(both).collect()
 }
 
-/// A table, with what else differs between the files. Empty if they have nothing in common.
+/// A table, with what else differs between the files and which were left out. Empty if there is
+/// only one file.
 pub fn text(all: &[Between], files: &[FileBeside], reports: &[Report]) -> String {
-    if all.is_empty() {
-        return String::new();
+    let mut text = String::new();
+    if !all.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nSince {}, {} intervals. Runs are not paired: all that changed meanwhile is in it",
+            files[0].file,
+            percent(LEVEL)
+        );
     }
-    let mut text = format!(
-        "\nSince {}, {} intervals. Runs are not paired: all that changed meanwhile is in it\n",
-        files[0].file,
-        percent(LEVEL)
-    );
     for row in all {
         let change = |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0));
         let interval = row.interval.map_or(String::new(), |i| {
@@ -88,24 +89,47 @@ pub fn text(all: &[Between], files: &[FileBeside], reports: &[Report]) -> String
             row.variant, row.metric, row.file
         );
     }
+    let mut left_out = Vec::new();
     for (file, report) in files.iter().zip(reports).skip(1) {
-        for what in unlike(reports[0].plan, report.plan) {
+        if all.iter().all(|row| row.file != file.file) {
+            left_out.push(file.file);
+            continue;
+        }
+        for what in unlike(&reports[0], report) {
             let _ = writeln!(text, "  {}: {what}", file.file);
         }
+    }
+    if !left_out.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nnot compared with {}, because the command is another one or no metric above 0 is common: {}",
+            files[0].file,
+            left_out.join(", ")
+        );
     }
     text
 }
 
 /// Sentences about what else may be the cause.
-fn unlike(one: &Header, other: &Header) -> Vec<String> {
-    let fact = |plan: &Header, name: &str| plan.host.get(name).cloned().unwrap_or_default();
-    let facts = ["kernel", "cpu", "cpus", "mitigations"].map(|name| {
-        let (then, now) = (fact(one, name), fact(other, name));
-        (name, then, now)
-    });
-    let version = ("scx_roost", one.version.clone(), other.version.clone());
-    let all = facts.into_iter().chain([version]);
-    all.filter(|(_, then, now)| then != now)
-        .map(|(name, then, now)| format!("{name} differs: '{then}' and '{now}'"))
+fn unlike(one: &Report, other: &Report) -> Vec<String> {
+    let both = conditions(one).into_iter().zip(conditions(other));
+    both.filter(|((_, then), (_, now))| then != now)
+        .map(|((name, then), (_, now))| format!("{name} differs: '{then}' and '{now}'"))
         .collect()
+}
+
+/// What runs depend on besides their variants.
+fn conditions(report: &Report) -> Vec<(&'static str, String)> {
+    let plan = report.plan;
+    let facts = ["kernel", "cmdline", "hz", "cpu", "cpus", "mitigations"];
+    let fact = |name| (name, plan.host.get(name).cloned().unwrap_or_default());
+    let modes: Vec<&str> = report.modes.iter().copied().collect();
+    let other = [
+        ("frequencies", modes.join("; ")),
+        ("scope", plan.scope.text().to_string()),
+        ("user", plan.user.clone().unwrap_or_default()),
+        ("what is around the runs", plan.hooks.text()),
+        ("scx_roost", plan.version.clone()),
+    ];
+    facts.map(fact).into_iter().chain(other).collect()
 }

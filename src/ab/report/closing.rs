@@ -6,7 +6,11 @@ use crate::ab::stats::pairs::Scale;
 use crate::ab::stats::sample::mean;
 use crate::ab::stats::verdict::{Direction, Judged, Verdict};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt::Write;
+
+/// What the means of variants are.
+pub const MEANS: &str = "Geometric mean of the changes, one of each workload (its first metric); less is better; not tested";
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Closing {
@@ -70,7 +74,7 @@ impl Closing {
         for failed in &self.failed {
             let _ = writeln!(text, "  {} failed: {}", failed.workload, failed.error);
         }
-        text + &self.means()
+        text + &means_text(&self.means)
     }
 
     pub fn title(&self) -> String {
@@ -102,24 +106,25 @@ impl Closing {
         }
         text
     }
+}
 
-    fn means(&self) -> String {
-        let mut text = match self.means.len() {
-            0 => return String::new(),
-            _ => "\nGeometric mean of the changes, one of each workload (its first metric); less is better; not tested\n".to_string(),
-        };
-        let variant = width(self.means.iter().map(|m| &m.variant));
-        for mean in &self.means {
-            let _ = writeln!(
-                text,
-                "  {:variant$} {:>9}  {} workloads",
-                mean.variant,
-                ratio_text(mean.ratio),
-                mean.workloads
-            );
-        }
-        text
+/// The table of these means. Empty if there are none.
+pub fn means_text(means: &[Mean]) -> String {
+    if means.is_empty() {
+        return String::new();
     }
+    let mut text = format!("\n{MEANS}\n");
+    let variant = width(means.iter().map(|m| &m.variant));
+    for mean in means {
+        let _ = writeln!(
+            text,
+            "  {:variant$} {:>9}  {} workloads",
+            mean.variant,
+            ratio_text(mean.ratio),
+            mean.workloads
+        );
+    }
+    text
 }
 
 /// Characters of the longest name.
@@ -158,6 +163,16 @@ fn rows_of(reports: &[Report]) -> Vec<Row> {
     });
     rows.iter_mut().for_each(|row| row.too_few &= !can_tell);
     rows
+}
+
+/// Those of files, unless two have one workload: they would be no mean of workloads.
+pub fn means_of_files(reports: &[Report]) -> Vec<Mean> {
+    let of = |r: &Report| (r.plan.workload.clone(), r.plan.command.clone());
+    let workloads: BTreeSet<_> = reports.iter().map(of).collect();
+    match workloads.len() == reports.len() {
+        true => means_of(reports),
+        false => Vec::new(),
+    }
 }
 
 /// Of variants with two workloads or more.

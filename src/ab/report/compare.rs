@@ -3,6 +3,7 @@
 //! Each verdict is that of its file: no correction for the number of files.
 
 use super::between::{self, Between, between};
+use super::closing::{Mean, means_of_files, means_text};
 use super::text::title;
 use super::{
     MetricReport, Report, command, direction_text, effect, least_effect, level, printable, summary,
@@ -24,6 +25,8 @@ pub struct Beside<'a> {
     pub files: Vec<FileBeside<'a>>,
     /// The metrics of all files.
     pub metrics: Vec<MetricBeside<'a>>,
+    /// Geometric means, if each file is of another workload.
+    pub means: Vec<Mean>,
     /// What changed since the first file.
     pub between: Vec<Between<'a>>,
     #[serde(skip)]
@@ -71,6 +74,7 @@ pub fn compare<'a>(names: &'a [String], reports: &'a [Report]) -> Result<Beside<
     let metrics = metrics(names, reports)?;
     Ok(Beside {
         reports,
+        means: means_of_files(reports),
         between: between(names, reports),
         base: &first.plan.variants[0],
         files: names.iter().zip(reports).map(file).collect(),
@@ -168,6 +172,7 @@ impl Beside<'_> {
                 }
             }
         }
+        text += &means_text(&self.means);
         printable(&(text + &between::text(&self.between, &self.files, self.reports)))
     }
 }

@@ -2,9 +2,8 @@
 //! All counted runs as comma-separated values (RFC 4180), one line for each metric of each run, as
 //! programs for statistics read them best.
 
-use crate::ab::metric::{MEASURED, Metric};
+use crate::ab::metric::unit_of;
 use crate::ab::result::Recorded;
-use crate::ab::stats::verdict::Direction;
 use anyhow::{Context, Result};
 use csv::WriterBuilder;
 
@@ -31,7 +30,7 @@ pub fn as_csv(names: &[String], files: &[Recorded]) -> Result<String> {
                     &(block + 1).to_string(),
                     &(run.number + 1).to_string(),
                     metric,
-                    unit(metric),
+                    unit_of(metric),
                     &value.to_string(),
                 ])?;
             }
@@ -39,10 +38,4 @@ pub fn as_csv(names: &[String], files: &[Recorded]) -> Result<String> {
     }
     let bytes = lines.into_inner().context("memory is enough")?;
     Ok(String::from_utf8(bytes)?)
-}
-
-fn unit(metric: &str) -> &'static str {
-    let known = MEASURED.iter().find(|row| row.name == metric);
-    let typed = || Metric::parse(metric, Direction::Lower).ok();
-    known.map_or_else(|| typed().map_or("", |m| m.unit()), |row| row.unit)
 }

@@ -5,10 +5,9 @@ use super::closing::Closing;
 use super::text::title;
 use super::{
     MARK, Medians, MetricReport, Report, VariantReport, command, cv_text, effect, least_effect,
-    level, median_text, number, plots, printable, ratio_text, summary, taken, verdict,
+    level, median_text, named, number, plots, printable, ratio_text, summary, taken, verdict,
     verdict_name,
 };
-use crate::ab::metric::MEASURED;
 use crate::ab::stats::pairs::Scale;
 use crate::wire::stats::{ROWS, Row};
 use std::fmt::Write;
@@ -293,12 +292,8 @@ fn medians(variants: &[String], all: &Medians) -> String {
                 escape(last)
             );
         }
-        let unit = MEASURED
-            .iter()
-            .find(|m| m.name == *name)
-            .map_or("", |m| m.unit);
-        let comma = if unit.is_empty() { "" } else { ", " };
-        let _ = write!(rows, "<tr><td class=\"name\">{}{comma}{unit}", escape(name));
+        let name = escape(&named(name));
+        let _ = write!(rows, "<tr><td class=\"name\">{name}");
         let mut base = None;
         for (at, value) in values.iter().enumerate() {
             let _ = write!(rows, "<td class=\"n\">{}", median_text(*value));

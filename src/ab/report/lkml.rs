@@ -4,7 +4,8 @@
 //! has them; then, for several files, least, mean and most of each, as mmtests prints them (Fleming
 //! 2018).
 
-use super::{MetricReport, Report, VariantReport, headline, printable, remark};
+use super::closing::{MEANS, means_of_files};
+use super::{MetricReport, Report, VariantReport, headline, printable, ratio_text, remark};
 use crate::ab::result::{Header, Recorded};
 use crate::ab::stats::verdict::Direction;
 use crate::machine::parse_cpulist;
@@ -88,6 +89,11 @@ fn machine(report: &Report) -> String {
     ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             labelled(&mut text, label, value);
+        }
+    }
+    for variant in &plan.variants {
+        if let Some(version) = known(variant) {
+            labelled(&mut text, variant, version);
         }
     }
     for (variant, boot) in &report.boots {
@@ -188,9 +194,9 @@ fn combined(metric: &MetricReport, variant: &VariantReport) -> Option<(f64, Stri
         variant.mean
     };
     let word = match (is_time, metric.unit) {
-        (true, _) => "total time".to_string(),
+        (true, _) => format!("total {}, s", metric.metric),
         (false, "") => format!("average {}", metric.metric),
-        (false, unit) => format!("average {unit}"),
+        (false, unit) => format!("average {}, {unit}", metric.metric),
     };
     (n > 0).then_some((value, word))
 }
@@ -351,6 +357,15 @@ fn summary(reports: &[Report], columns: &Columns) -> String {
             }
         }
         text.push('\n');
+    }
+    let means = means_of_files(reports);
+    if !means.is_empty() {
+        text += &wrap(MEANS, WIDTH).join("\n");
+        text += ":\n\n";
+    }
+    for mean in means {
+        let change = format!("{}, {} workloads", ratio_text(mean.ratio), mean.workloads);
+        labelled(&mut text, &mean.variant, &change);
     }
     let columns: Vec<&str> = columns.names.iter().map(String::as_str).collect();
     format!("Columns: {}\n\n{text}", columns.join(", "))

@@ -19,7 +19,7 @@ pub use words::*;
 
 use super::analysis;
 use super::boots::{Booted, interrupted};
-use super::carry_over::carried_over;
+use super::carry_over;
 use super::condition::warnings;
 use super::result::{Header, Recorded, Repetition};
 use super::stats::sample::{cv, mean, median, outliers};
@@ -121,7 +121,7 @@ impl Report<'_> {
         warned.extend(failed.iter().map(|(variant, n)| {
             format!("{n} of the runs under {variant} failed and were repeated; a verdict must also hold if they count as the worst")
         }));
-        warned.extend(carried_over(header, runs));
+        warned.extend(carry_over::sentences(header, runs));
         warned.extend(interrupted(recorded));
         Ok(Report {
             plan: header,

@@ -3,7 +3,7 @@
 //! its runs, and its runs in order.
 
 use super::svg::{Axis, DIAMOND, DOWNWARDS, TO_LEFT, TO_RIGHT, UPWARDS};
-use super::svg::{bar, dot, label, line, shape, svg};
+use super::svg::{bar, dot, label, line, shape, svg, titled};
 use super::{MetricReport, VariantReport, effect, number, verdict_name, with_unit};
 use crate::ab::stats::pairs::Scale;
 use crate::ab::stats::verdict::{Direction, Judged};
@@ -30,7 +30,7 @@ const APART: f64 = 12.0;
 
 /// If it is too long, its middle is cut, and its tooltip has all of it.
 fn name(y: f64, name: &str) -> String {
-    label(0.0, y + NAME, "start", "", &fitted(name), name)
+    titled(y + NAME, &fitted(name), name)
 }
 
 fn fitted(name: &str) -> String {
@@ -52,7 +52,7 @@ pub fn color(variant: usize) -> &'static str {
 fn grid(axis: &Axis, y: [f64; 2], text: impl Fn(f64, &str) -> String) -> String {
     let tick = |(value, shown): (f64, String)| {
         let (x, below) = (axis.at(value), y[1] + TEXT);
-        line([x; 2], y, "grid") + &label(x, below, "middle", "tick", &text(value, &shown), "")
+        line([x; 2], y, "grid") + &label(x, below, "middle", "tick", &text(value, &shown))
     };
     axis.ticks().into_iter().map(tick).collect()
 }
@@ -94,7 +94,7 @@ pub fn in_order(metric: &MetricReport, variants: Range<usize>) -> String {
     for (value, text) in up.ticks() {
         let (y, text) = (up.at(value), with_text(&text, metric.unit));
         inside += &line([0.0, 100.0], [y; 2], "grid");
-        inside += &label(0.0, y - 3.0, "start", "tick", &text, "");
+        inside += &label(0.0, y - 3.0, "start", "tick", &text);
     }
     for at in variants.clone() {
         let variant = &metric.variants[at];
@@ -123,7 +123,7 @@ fn far_values(variants: &[VariantReport], across: &Axis, up: &Axis) -> String {
         let (x, y) = (across.at(*run as f64 + 1.0), up.at(*value) - 8.0);
         let free = |(left, row): &(f64, f64)| (x - left).abs() > APART || *row != y;
         if !up.has(*value) && taken.iter().all(free) {
-            drawn += &label(x, y, "middle", "", &number(*value), "");
+            drawn += &label(x, y, "middle", "", &number(*value));
             taken.push((x, y));
         }
     }
@@ -146,7 +146,7 @@ pub fn distribution(metric: &MetricReport) -> String {
             ROW
         };
         for (x, anchor, text) in [(0.0, "start", &beyond[0]), (100.0, "end", &beyond[1])] {
-            inside += &label(x, y - 5.0, anchor, "tick", text, "");
+            inside += &label(x, y - 5.0, anchor, "tick", text);
         }
         inside += &line([0.0, 100.0], [y; 2], "grid");
     }
@@ -270,14 +270,7 @@ fn drawn(
 ) -> String {
     let verdict = verdict_name(judged.verdict);
     let text = format!("{}, {verdict}", effect(judged, metric.unit));
-    let mut drawn = label(
-        100.0,
-        y + NAME,
-        "end",
-        &format!("wide {verdict}"),
-        &text,
-        "",
-    );
+    let mut drawn = label(100.0, y + NAME, "end", &format!("wide {verdict}"), &text);
     let y = y + MARKS;
     if let Some(interval) = judged.effect.interval {
         let ends = [interval.low, interval.high].map(&place);
@@ -313,7 +306,7 @@ fn sides(better: Direction) -> String {
     };
     let side = |x: f64, anchor: &str, text: &str| {
         let class = if text == "worse" { "tick" } else { "better" };
-        label(x, TEXT - 5.0, anchor, class, text, "")
+        label(x, TEXT - 5.0, anchor, class, text)
     };
     side(0.0, "start", left) + &side(100.0, "end", right)
 }

@@ -96,12 +96,17 @@ fn tip(text: &str) -> String {
 }
 
 /// `anchor`: which end of the text is at `x`.
-pub fn label(x: f64, y: f64, anchor: &str, class: &str, text: &str, title: &str) -> String {
+pub fn label(x: f64, y: f64, anchor: &str, class: &str, text: &str) -> String {
     format!(
-        "<text x=\"{x:.2}%\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{}{}</text>",
-        tip(title),
+        "<text x=\"{x:.2}%\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{}</text>",
         escape(text)
     )
+}
+
+/// A label at the left, with a tooltip.
+pub fn titled(y: f64, text: &str, title: &str) -> String {
+    let (title, text) = (tip(title), escape(text));
+    format!("<text x=\"0.00%\" y=\"{y:.1}\" text-anchor=\"start\" class=\"\">{title}{text}</text>")
 }
 
 pub fn line(x: [f64; 2], y: [f64; 2], class: &str) -> String {

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A report for a terminal: for each metric a table and a strip of its runs.
+//! A report for a terminal: a table for each metric.
 
 use super::{
-    MetricReport, Report, VariantReport, command, cv_text, direction_text, effect, least_effect,
-    level, median_text, number, printable, summary, taken,
+    MetricReport, Report, command, cv_text, direction_text, effect, least_effect, level,
+    median_text, named, number, printable, summary, taken,
 };
 use crate::ab::stats::verdict::{Direction, Verdict};
 use clap::builder::styling::{AnsiColor, Style};
 use std::fmt::Write;
-
-/// Columns of a strip.
-const STRIP: usize = 60;
 
 pub fn text(report: &Report) -> String {
     written(report, |_| Style::new())
@@ -40,7 +37,9 @@ fn rest(report: &Report) -> String {
     let mut text = String::new();
     for metric in &report.metrics {
         text += &table(metric, report.blocks);
-        text += &strips(metric);
+        for outlier in metric.outliers() {
+            let _ = writeln!(text, "  {outlier}");
+        }
     }
     text += &also(report);
     for warning in &report.warnings {
@@ -122,52 +121,6 @@ fn verdicts(metric: &MetricReport, blocks: usize) -> String {
     text
 }
 
-fn strips(metric: &MetricReport) -> String {
-    let all = metric
-        .variants
-        .iter()
-        .flat_map(|v| v.runs.iter().map(|(_, value)| *value));
-    let (least, most) = all.fold((f64::MAX, f64::MIN), |(l, m), v| (l.min(v), m.max(v)));
-    if least > most {
-        return String::new();
-    }
-    let width = width(metric);
-    let mut text = format!(
-        "  {:width$} {:<30}{:>30}\n",
-        "",
-        number(least),
-        number(most)
-    );
-    for variant in &metric.variants {
-        let strip = strip(variant, least, most);
-        let _ = writeln!(text, "  {:width$} {}", variant.variant, strip.trim_end());
-    }
-    for outlier in metric.outliers() {
-        let _ = writeln!(text, "  {outlier}");
-    }
-    text
-}
-
-/// '.' for one run, ':' for two, '#' for more, '|' for the median.
-fn strip(variant: &VariantReport, least: f64, most: f64) -> String {
-    let column = |value: f64| match most > least {
-        true => ((value - least) / (most - least) * (STRIP - 1) as f64).round() as usize,
-        false => 0,
-    };
-    let mut counts = [0; STRIP];
-    for (_, value) in &variant.runs {
-        counts[column(*value)] += 1;
-    }
-    let sign = |(at, count): (usize, &usize)| match count {
-        _ if at == column(variant.median) => '|',
-        0 => ' ',
-        1 => '.',
-        2 => ':',
-        _ => '#',
-    };
-    counts.iter().enumerate().map(sign).collect()
-}
-
 fn also(report: &Report) -> String {
     let mut text = String::new();
     for (title, rows) in report.besides() {
@@ -177,7 +130,7 @@ fn also(report: &Report) -> String {
         }
         text.push('\n');
         for (name, values) in rows {
-            let _ = write!(text, "  {name:20}");
+            let _ = write!(text, "  {:20}", named(name));
             for (value, variant) in values.iter().zip(&report.plan.variants) {
                 let width = variant.chars().count().max(12);
                 let shown = median_text(*value);

@@ -4,6 +4,7 @@
 use super::{MetricReport, Report};
 use crate::ab::cpus::Cpus;
 use crate::ab::design::Settle;
+use crate::ab::metric::unit_of;
 use crate::ab::result::Header;
 use crate::ab::stats::Interval;
 use crate::ab::stats::pairs::Scale;
@@ -48,6 +49,14 @@ pub fn number(value: f64) -> String {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
         false => text,
+    }
+}
+
+/// A metric or counter with its unit.
+pub fn named(name: &str) -> String {
+    match unit_of(name) {
+        "" => name.to_string(),
+        unit => format!("{name}, {unit}"),
     }
 }
 
@@ -201,7 +210,8 @@ pub fn headline(base: &str, variant: &str, metric: &MetricReport, judged: &Judge
     });
     let value = signed.bare(effect.value) + &signed.unit();
     let small = match judged.against {
-        Some(Against::Few | Against::Steps | Against::Mean) => " but within the margin",
+        Some(Against::Few | Against::Mean) => " but within the margin",
+        Some(Against::Steps) if !is_seen(judged) => " but within the margin",
         _ => "",
     };
     format!(
@@ -248,11 +258,21 @@ pub fn remark(judged: &Judged, unit: &str) -> String {
     }
 }
 
+/// Without the steps of the metric there would be a difference.
+fn is_seen(judged: &Judged) -> bool {
+    judged.level.is_some_and(|level| judged.p <= 1.0 - level)
+}
+
 fn speaks_against(judged: &Judged, against: Against, unit: &str) -> String {
     let margin = margin(judged, unit);
     match against {
         Against::Failures => {
             "failed runs are not equally many: counted as the worst, they leave no verdict"
+                .to_string()
+        }
+        Against::CarriedOver => "runs depend on the variant of the run before them".to_string(),
+        Against::Steps if is_seen(judged) => {
+            "a difference is seen, but the steps of this metric are as wide: measure it finer, or make runs longer"
                 .to_string()
         }
         Against::Steps => format!(

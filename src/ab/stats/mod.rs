@@ -32,9 +32,16 @@ impl Interval {
         self.low <= value && value <= self.high
     }
 
-    /// Whether the whole of this interval, and `by` beyond each end, is in the other one.
-    pub fn within(&self, other: Interval, by: f64) -> bool {
-        other.low <= self.low - by && self.high + by <= other.high
+    /// Whether the whole of this interval is in the other one.
+    pub fn within(&self, other: Interval) -> bool {
+        other.low <= self.low && self.high <= other.high
+    }
+
+    pub fn widened(&self, by: f64) -> Interval {
+        Interval {
+            low: self.low - by,
+            high: self.high + by,
+        }
     }
 
     pub fn half_width(&self) -> f64 {

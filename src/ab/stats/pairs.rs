@@ -37,6 +37,8 @@ pub struct Pairs {
     /// The smaller median of the two variants, without its sign. Not that of the first variant: a
     /// part of it would then change when the variants are exchanged.
     pub size: f64,
+    /// Differences are multiples of it.
+    grid: f64,
 }
 
 impl Pairs {
@@ -59,7 +61,7 @@ impl Pairs {
             Scale::Difference => |b, o| o - b,
         };
         let both = base.iter().zip(other);
-        let step = STEP
+        let grid = STEP
             * match scale {
                 Scale::Ratio => 1.0,
                 Scale::Difference => power_of_two(base.iter().chain(other)),
@@ -67,17 +69,31 @@ impl Pairs {
         let exact = both.map(|(b, o)| difference(*b, *o));
         Pairs {
             scale,
-            differences: exact.map(|d| (d / step).round() * step).collect(),
+            differences: exact.map(|d| (d / grid).round() * grid).collect(),
+            grid,
             size: median(base).abs().min(median(other).abs()),
         }
     }
 
     /// A part of the smaller value (0.02: 2 %), as a difference.
     pub fn part(&self, part: f64) -> f64 {
-        match self.scale {
+        self.bound(match self.scale {
             Scale::Ratio => part.ln_1p(),
             Scale::Difference => part * self.size,
-        }
+        })
+    }
+
+    /// A number in the unit of the values, as a difference.
+    pub fn unit(&self, unit: f64) -> f64 {
+        self.bound(match self.scale {
+            Scale::Ratio => (unit / self.size).ln_1p(),
+            Scale::Difference => unit,
+        })
+    }
+
+    /// A bound of differences, never below one that equals it by its decimal numbers.
+    fn bound(&self, exact: f64) -> f64 {
+        (exact / self.grid).ceil() * self.grid
     }
 
     /// A difference as it is shown: the ratio other / base, or other - base.

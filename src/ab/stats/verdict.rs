@@ -2,9 +2,10 @@
 //! Verdicts on variants, each compared with the first.
 //!
 //! One interval tells the verdict: that of the shift, at the level that is left when all
-//! comparisons and looks share the allowed error. Without "no difference" in it there is a
-//! difference; within the margin the variants are equivalent, unless the mean, the steps of the
-//! metric, failed runs or too few runs speak against it. Only the looks of the plan count.
+//! comparisons and looks share the allowed error, widened by a step of the metric on each side.
+//! Without "no difference" in it there is a difference; within the margin the variants are
+//! equivalent, unless the mean, failed runs or too few runs speak against it. Only the looks of the
+//! plan count.
 
 use super::Interval;
 use super::mean::MeanShift;
@@ -51,8 +52,10 @@ pub enum Against {
     /// With failed runs counted as its worst, no difference is shown; or equivalence, with unequal
     /// numbers of failed runs.
     Failures,
-    /// The steps of the metric are too wide for the margin.
+    /// The steps of the metric are wider than the difference, or too wide for the margin.
     Steps,
+    /// Runs depend on the variant of the run before them.
+    CarriedOver,
     /// The mean may differ by more than the margin: some runs are far off.
     Mean,
     /// So few runs would show no rare slow ones.
@@ -110,6 +113,8 @@ pub struct Compared<'a> {
     pub better: Direction,
     /// False: what differs did not act.
     pub exercised: bool,
+    /// Runs depend on the variant of the run before them.
+    pub carried: bool,
     pub step: Step<'a>,
     /// Failed runs of the other variant less those of the base, by block. They were repeated.
     pub failed: &'a [i64],
@@ -146,7 +151,7 @@ pub struct Judged {
     /// Level of the intervals: what all comparisons and looks leave for this one. None: there was
     /// no look.
     pub level: Option<f64>,
-    /// The shift of Hodges and Lehmann. Its interval tells the verdict.
+    /// The shift of Hodges and Lehmann. Its interval, a step wider on each side, tells the verdict.
     pub effect: Estimate,
     /// The shift of the mean. Its interval, too, is within the margin if `equivalent`.
     pub mean: Estimate,
@@ -176,11 +181,10 @@ pub fn settled(judged: &[Judged]) -> bool {
 impl Step<'_> {
     /// On the scale of the differences, after this many blocks.
     fn of(&self, blocks: usize, pairs: &Pairs) -> f64 {
-        match (self, pairs.scale) {
-            (Step::Part(part), _) => pairs.part(*part),
-            (Step::Unit(unit), Scale::Ratio) => (unit / pairs.size).ln_1p(),
-            (Step::Unit(unit), Scale::Difference) => *unit,
-            (Step::Seen(units), _) => Step::Unit(units[blocks - 1]).of(blocks, pairs),
+        match self {
+            Step::Part(part) => pairs.part(*part),
+            Step::Unit(unit) => pairs.unit(*unit),
+            Step::Seen(units) => pairs.unit(units[blocks - 1]),
         }
     }
 }
@@ -203,13 +207,16 @@ impl Compared<'_> {
         }
         let judged = last.map(|taken| taken.judged(many));
         let judged = judged.unwrap_or_else(|| self.without_look(rule));
-        match self.exercised {
-            true => judged,
-            false => Judged {
-                verdict: Verdict::NotExercised,
-                against: None,
-                ..judged
-            },
+        let (verdict, against) = match judged.verdict {
+            _ if !self.exercised => (Verdict::NotExercised, None),
+            Verdict::Inconclusive => (Verdict::Inconclusive, judged.against),
+            _ if self.carried => (Verdict::Inconclusive, Some(Against::CarriedOver)),
+            told => (told, None),
+        };
+        Judged {
+            verdict,
+            against,
+            ..judged
         }
     }
 
@@ -275,6 +282,8 @@ struct Taken {
     effect: f64,
     /// None: too few blocks.
     interval: Option<Interval>,
+    /// `interval`, widened by a step.
+    wide: Option<Interval>,
     mean: MeanShift,
     margin: Interval,
     step: f64,
@@ -292,6 +301,8 @@ impl Taken {
         let tested = SignedRank::new(&pairs.differences).p().two_sided();
         let interval = walsh.interval(1.0 - alpha);
         let least = interval.and_then(|i| least_shift(i, n, alpha, rule.power));
+        let interval = interval.map(|i| if tested <= alpha { i } else { i.and(0.0) });
+        let step = compared.step.of(n, &pairs);
         Taken {
             look,
             alpha,
@@ -299,49 +310,54 @@ impl Taken {
             // With ties the test and the interval count differently: a difference needs both.
             p: compared.p(&pairs.differences).both(walsh.p()),
             effect: walsh.estimate(),
-            interval: interval.map(|i| if tested <= alpha { i } else { i.and(0.0) }),
+            interval,
+            wide: interval.map(|i| i.widened(step)),
             mean: MeanShift::new(pairs.scale, base, other),
             margin: margin(&pairs, rule),
-            step: compared.step.of(n, &pairs),
+            step,
             failed_alike: compared.failed[..n].iter().sum::<i64>() == 0,
             least_effect: least.map(|shift| match pairs.scale {
-                Scale::Ratio => shift.exp_m1(),
-                Scale::Difference => shift,
+                Scale::Ratio => (shift + step).exp_m1(),
+                Scale::Difference => shift + step,
             }),
             pairs,
         }
     }
 
     fn verdict(&self) -> (Verdict, Option<Against>) {
-        let Some(interval) = self.interval else {
+        let Some((interval, wide)) = self.interval.zip(self.wide) else {
             return (Verdict::Inconclusive, None);
         };
-        if interval.within(self.margin, 0.0) {
-            return match self.against_equivalence(interval) {
+        if wide.within(self.margin) {
+            return match self.against_equivalence() {
                 None => (Verdict::Equivalent, None),
                 against => (Verdict::Inconclusive, against),
             };
         }
-        if interval.contains(0.0) {
-            return (Verdict::Inconclusive, None);
+        if wide.contains(0.0) {
+            let told = interval.within(self.margin) || !interval.contains(0.0);
+            return (Verdict::Inconclusive, told.then_some(Against::Steps));
         }
         if self.p.two_sided() > self.alpha {
             return (Verdict::Inconclusive, Some(Against::Failures));
         }
-        match (interval.low > 0.0) == (self.better == Direction::Higher) {
+        match (wide.low > 0.0) == (self.better == Direction::Higher) {
             true => (Verdict::Better, None),
             false => (Verdict::Worse, None),
         }
     }
 
+    fn mean_interval(&self) -> Option<Interval> {
+        let interval = self.mean.interval(1.0 - self.alpha);
+        interval.map(|mean| mean.widened(self.step))
+    }
+
     /// What speaks against equivalence, although the interval is within the margin.
-    fn against_equivalence(&self, interval: Interval) -> Option<Against> {
-        let mean = self.mean.interval(1.0 - self.alpha);
-        let mean = mean.is_some_and(|mean| mean.within(self.margin, self.step));
+    fn against_equivalence(&self) -> Option<Against> {
+        let mean = self.mean_interval();
         match () {
             () if !self.failed_alike => Some(Against::Failures),
-            () if !interval.within(self.margin, self.step) => Some(Against::Steps),
-            () if !mean => Some(Against::Mean),
+            () if !mean.is_some_and(|mean| mean.within(self.margin)) => Some(Against::Mean),
             () if self.look.blocks < EQUIVALENT_MIN => Some(Against::Few),
             () => None,
         }
@@ -359,11 +375,11 @@ impl Taken {
             level: Some(1.0 - self.alpha),
             effect: Estimate {
                 value: shown(self.effect),
-                interval: self.interval.map(|i| i.map(shown)),
+                interval: self.wide.map(|i| i.map(shown)),
             },
             mean: Estimate {
                 value: shown(self.mean.value),
-                interval: self.mean.interval(1.0 - self.alpha).map(|i| i.map(shown)),
+                interval: self.mean_interval().map(|i| i.map(shown)),
             },
             margin: self.margin.map(shown),
             p,

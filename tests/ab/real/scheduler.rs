@@ -5,7 +5,11 @@ use super::{ATTACHES, Played, no_call, root};
 use crate::child::{alone, lives, workload};
 use scx_roost::ab::child::Failure;
 use scx_roost::ab::machine::Machine;
+use scx_roost::ab::real::needs::versions;
 use scx_roost::ab::variant::Variant;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn a_command_is_not_blamed_for_its_scheduler() {
@@ -86,4 +90,30 @@ fn a_scheduler_attached_during_a_run_is_noticed() {
     assert!(told.contains("lavd was attached in the meantime"), "{told}");
     played.says("state", "disabled");
     real.restore().unwrap();
+}
+
+/// Of other schedulers than scx_roost: the first line that they print, if they end soon.
+#[test]
+fn the_version_of_a_scheduler_is_asked_for() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let scx = |name: &str, script: &str| {
+        let program = folder.path().join(name);
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        Variant::parse(&format!("scx:{} -m all", program.display())).unwrap()
+    };
+    let known = scx(
+        "known",
+        "test $1 = --version && echo scx_x 1.2 && echo more",
+    );
+    let variants = [
+        known.clone(),
+        scx("mute", "exit 1"),
+        scx("endless", "exec sleep 7663"),
+        Variant::parse("eevdf").unwrap(),
+    ];
+    let line = (known.name, "scx_x 1.2".to_string());
+    assert_eq!(versions(&variants), BTreeMap::from([line]));
+    assert!(!lives("7663"));
 }
