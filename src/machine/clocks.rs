@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Three clocks of the kernel, read at one instant.
+//! Three clocks of the kernel, read at one instant; and the period of its tick.
 
 use std::time::Duration;
 
@@ -23,6 +23,18 @@ impl Clocks {
     pub fn now() -> Clocks {
         between(clock)
     }
+}
+
+/// The time between two ticks: the step of the kernel's coarse clocks. None: it is not told.
+pub fn tick_period() -> Option<Duration> {
+    let mut step = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: it writes to `step`, which is alive.
+    let read = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut step) };
+    let ns = u64::try_from(step.tv_nsec).ok()?;
+    (read == 0 && step.tv_sec == 0 && ns > 0).then_some(Duration::from_nanos(ns))
 }
 
 /// The clocks are read one after another. If the thread has to wait for a CPU or is suspended in

@@ -31,7 +31,7 @@ mod settled;
 mod throttle;
 
 pub use ask::several;
-pub use clocks::Clocks;
+pub use clocks::{Clocks, tick_period};
 pub use copy::copy_machine;
 pub use facts::Facts;
 pub use files::{cpulist_text, parse_cpulist};

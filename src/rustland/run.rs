@@ -11,7 +11,7 @@
 use super::core::{BpfScheduler, DispatchedTask, QueuedTask, RL_CPU_ANY, TaskStates, make_room};
 use super::{Books, Clock, Counts, Queued, Stamps};
 use crate::machine::host::Host;
-use crate::machine::{Machine, read_machine};
+use crate::machine::{Machine, read_machine, tick_period};
 use crate::placement::topology::{Cpu, Topology};
 use crate::placement::{Features, How};
 use crate::policy::config::Config;
@@ -122,6 +122,9 @@ fn once(
         settings.features,
         slice / 1000
     );
+    let tick = tick_period()
+        .context("the kernel does not tell its tick")?
+        .as_nanos() as u64;
     let real_time = RealTime::new()?;
     let mut object = MaybeUninit::<OpenObject>::uninit();
     let mut bpf = BpfScheduler::init(
@@ -139,7 +142,7 @@ fn once(
     let moved = bpf.skel.struct_ops().rustland().hotplug_seq != hotplug_seq;
     let mut scheduler = InRust {
         states: TaskStates::new(&bpf)?,
-        books: Books::new(topology(&machine), switches(config), slice, tick()),
+        books: Books::new(topology(&machine), switches(config), slice, tick),
         waited_for_load: *bpf.nr_queued_mut(),
         bpf,
         counts,
@@ -158,15 +161,6 @@ fn once(
     drop(counting);
     ended?;
     Ok((!moved).then_some(info?))
-}
-
-/// The time between two ticks, ns: the step of the kernel's coarse clocks.
-fn tick() -> u64 {
-    // SAFETY: all bytes zero are a valid timespec.
-    let mut step: libc::timespec = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is valid.
-    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut step) };
-    step.tv_nsec as u64
 }
 
 fn topology(machine: &Machine) -> Topology {
