@@ -39,7 +39,7 @@ impl Found<'_> {
         let word = if self.gap > 0.0 { "higher" } else { "lower" };
         match self.is_ratio {
             true => format!("{:.1} % {word}", 100.0 * self.gap.exp_m1().abs()),
-            false => format!("{} {word}", self.gap.abs()),
+            false => format!("{:.3} {word}", self.gap.abs()),
         }
     }
 }

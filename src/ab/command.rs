@@ -205,7 +205,10 @@ fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
         Ok((recorded, end))
     };
     let outcome = suite_runs::run_all(tasks, &mut compare, &|text| eprintln!("{text}"));
-    let reports = outcome.reports()?;
+    let reports = match outcome.reports() {
+        Ok(reports) => reports,
+        Err(e) => return outcome.end(STOPPED).and(Err(e)),
+    };
     let closing = outcome.closing(&reports);
     let printed = match (json, &closing) {
         (true, suite) => print::json(&Whole {

@@ -82,7 +82,11 @@ impl AbArgs {
         let names = self.variant.clone();
         let mut header = self.runs.header(names, &variants, self.plan, facts)?;
         header.boots = self.across_boots;
-        if self.across_boots.is_some() || (self.unsettled && variants.len() > 2) {
+        ensure!(
+            !self.unsettled || variants.len() > 2,
+            "--unsettled does nothing with two variants, whose runs do not settle: leave it out"
+        );
+        if self.across_boots.is_some() || self.unsettled {
             header.settle = Settle::Nowhere;
         }
         header.scope.check(&variants)?;

@@ -106,8 +106,15 @@ impl Costs {
         }
     }
 
-    pub fn share_cache(&self, a: usize, b: usize) -> bool {
+    fn share_cache(&self, a: usize, b: usize) -> bool {
         matches!(self.how_far(a, b), Move::SameCore | Move::SameLlc)
+    }
+
+    /// True if a waker leaves the rest of a wakeup to CPU `to` (kernel: ttwu_queue_cond()). `idle`:
+    /// that is idle, and the kernel asks. Not modelled: that it does so, from 5.8 to 6.0, if the
+    /// wakee is just about to sleep there.
+    pub fn queues_wakeup(&self, by: usize, to: usize, idle: bool) -> bool {
+        by != to && (idle || !self.share_cache(by, to))
     }
 
     /// A CPU wakes a task that goes to `to`. ns that the waker works for that, and ns until the

@@ -451,7 +451,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             wake,
             waker,
         });
-        let queued = self.queues_wakeup(wake, cpu);
+        let idle = self.cpus[cpu].running.is_none() && self.sched.linux().queues_for_idle();
+        let queued = !wake.fork && self.costs.queues_wakeup(wake.cpu, cpu, idle);
         let load = self.changes_load(task, wake.cpu, cpu, queued);
         let (works, mut arrives) = self.costs.wakeup(wake.cpu, cpu, queued);
         match waker {
@@ -466,13 +467,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         arrives += load;
         self.clock.set(self.arrival(task), now + arrives);
         self.obey(wake.cpu);
-    }
-
-    /// True if the waker leaves the rest of a wakeup to CPU `to` (kernel: ttwu_queue_cond()). Not
-    /// modelled: that it does so, from 5.8 to 6.0, if the wakee is just about to sleep there.
-    fn queues_wakeup(&self, wake: Wake, to: usize) -> bool {
-        let idle = self.cpus[to].running.is_none() && self.sched.linux().queues_for_idle();
-        wake.cpu != to && !wake.fork && (idle || !self.costs.share_cache(wake.cpu, to))
     }
 
     /// The woken task changes the load of its group. Returns the ns for which `by`, which wakes it,

@@ -54,8 +54,12 @@ fn blocks_are_n_with_one_dash_or_two() {
 #[test]
 fn runs_settle_unless_that_is_declined() {
     let settle = |options: &str| task(options).unwrap().header.settle;
+    let idle = task("--unsettled").unwrap_err();
+    assert!(
+        idle.starts_with("--unsettled does nothing with two variants"),
+        "{idle}"
+    );
     assert_eq!(settle(""), Settle::Blocks);
-    assert_eq!(settle("--unsettled"), Settle::Blocks);
     let three = "--variant mainline+claim=on";
     assert_eq!(settle(three), Settle::Runs);
     assert_eq!(settle(&format!("{three} --unsettled")), Settle::Nowhere);

@@ -66,8 +66,9 @@ impl<'a> Household<'a> {
         }
     }
 
-    /// The new children that still live after `grace`. They are killed.
-    pub fn left_behind(&self, grace: Duration) -> Vec<Leftover> {
+    /// The new children that still live after `grace`. They are killed. `meanwhile` is called until
+    /// then.
+    pub fn left_behind(&self, grace: Duration, meanwhile: &mut dyn FnMut()) -> Vec<Leftover> {
         let end = Instant::now() + grace;
         let mut seen = false;
         loop {
@@ -81,6 +82,7 @@ impl<'a> Household<'a> {
                 return left;
             }
             seen = true;
+            meanwhile();
             sleep(SHORT_NAP);
         }
     }

@@ -165,7 +165,8 @@ pub fn run(
         true => failure,
         false => anyhow!("{failure}; process {pid} was killed and does not exit").into(),
     })?;
-    let left = household.left_behind(GRACE);
+    // A process that prints waits for room.
+    let left = household.left_behind(GRACE, &mut || drop(running.take()));
     if !left.is_empty() {
         return Err(Failure::LeftBehind(left));
     }
@@ -238,7 +239,7 @@ impl Running {
                 return Ok(Ended { at, status, usage });
             }
             cgroup.map_or(Ok(()), |cgroup| apart::check(cgroup, &workload.cpus))?;
-            let prints = self.output.take()? | self.errors.take()?;
+            let prints = self.take()?;
             if let Some(energy) = energy {
                 energy.poll();
             }
@@ -250,6 +251,11 @@ impl Running {
             }
             nap = if prints { NEXT_LOOK } else { LOOK };
         }
+    }
+
+    /// Reads what was printed. True: there was much.
+    fn take(&mut self) -> Result<bool> {
+        Ok(self.output.take()? | self.errors.take()?)
     }
 
     /// `end`: of all that it started.

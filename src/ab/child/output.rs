@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a command prints: its end. It goes into a pipe that is so large that nobody has to read it
-//! while the command runs, except now and then. A file in memory would not do: a command that opens
+//! while the command runs, except now and then: a command waits that prints more than the pipe holds
+//! between two looks. A file in memory would not do: a command that opens
 //! its output again (`>/dev/stdout`, `tee /dev/stderr`) would cut it off.
 
 use anyhow::{Context, Result};
@@ -50,23 +51,25 @@ impl Output {
 
     /// Empties the pipe. True: it was so full that it should be emptied again soon.
     pub fn take(&mut self) -> Result<bool> {
-        let begin = self.read.len();
-        match self
-            .from
-            .by_ref()
-            .take(4 * self.size as u64)
-            .read_to_end(&mut self.read)
-        {
-            Err(e) if e.kind() == ErrorKind::WouldBlock => (),
-            read => {
-                read.context("cannot read what the command printed")?;
+        let mut taken = 0;
+        loop {
+            let begin = self.read.len();
+            let mut part = self.from.by_ref().take(KEPT as u64);
+            match part.read_to_end(&mut self.read) {
+                Err(e) if e.kind() == ErrorKind::WouldBlock => (),
+                read => {
+                    read.context("cannot read what the command printed")?;
+                }
+            }
+            let more = self.read.len() - begin;
+            taken += more;
+            if self.read.len() > 2 * KEPT {
+                self.read.drain(..self.read.len() - KEPT);
+            }
+            if more < KEPT || taken >= 4 * self.size {
+                return Ok(taken > self.size / 4);
             }
         }
-        let taken = self.read.len() - begin;
-        if self.read.len() > 2 * KEPT {
-            self.read.drain(..self.read.len() - KEPT);
-        }
-        Ok(taken > self.size / 4)
     }
 
     /// The end.
@@ -88,7 +91,10 @@ mod tests {
         let mut door = output.door().unwrap();
         for part in 0..40 {
             door.write_all(&[b'a' + part % 26; 1 << 19]).unwrap();
-            output.take().unwrap();
+            // As full as it gets, now and then.
+            if part % 2 == 1 || output.size < 2 << 19 {
+                output.take().unwrap();
+            }
             assert!(
                 output.read.capacity() < 8 * KEPT,
                 "{}",

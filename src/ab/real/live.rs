@@ -56,8 +56,15 @@ pub fn ctl_path(running: &[Running]) -> Result<Option<PathBuf>> {
         Ok(_) => None,
         Err(e) => Some(Err(e)),
     };
-    let mut ours = running.iter().filter(|one| one.program() == "scx_roost");
-    ours.find_map(path).transpose()
+    let ours = running.iter().filter(|one| one.program() == "scx_roost");
+    let mut errors = Vec::new();
+    for found in ours.filter_map(path) {
+        match found {
+            Ok(ctl) => return Ok(Some(ctl)),
+            Err(e) => errors.push(e),
+        }
+    }
+    errors.into_iter().next().map_or(Ok(None), Err)
 }
 
 impl Live {

@@ -7,10 +7,12 @@ use crate::ab::metric::{Measured, row_of};
 use crate::ab::programs::program;
 use crate::ab::variant::{Kind, Variant};
 use anyhow::{Context, Result, ensure};
+use rustix::fs::{OFlags, fcntl_setfl};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -37,39 +39,51 @@ pub fn schedulers(variants: &[Variant]) -> Result<()> {
 /// How long `--version` of a scheduler may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The first line that each other scheduler prints for --version, by the name of its variant.
+/// The first line that each other scheduler prints for --version, by the name of its variant. Only
+/// programs named scx_... are asked: a script may start its scheduler whatever it is told.
 pub fn versions(variants: &[Variant]) -> BTreeMap<String, String> {
     let version = |variant: &Variant| match &variant.kind {
-        Kind::Scx(words) => Some((variant.name.clone(), version(&words[0])?)),
+        Kind::Scx(words) if is_scheduler(&words[0]) => {
+            Some((variant.name.clone(), version(&words[0])?))
+        }
         _ => None,
     };
     variants.iter().filter_map(version).collect()
 }
 
-/// None: it prints none, or does not end.
+fn is_scheduler(program: &str) -> bool {
+    let name = Path::new(program).file_name().unwrap_or_default();
+    name.to_string_lossy().starts_with("scx_")
+}
+
+/// None: it prints none, fails, or does not end.
 fn version(program: &str) -> Option<String> {
     let mut asked = Command::new(program)
         .arg("--version")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+        .process_group(0)
         .spawn()
         .ok()?;
+    let stdout = asked.stdout.take()?;
     let begin = Instant::now();
-    while asked.try_wait().ok()?.is_none() {
-        if begin.elapsed() > PATIENCE {
-            let _ = asked.kill();
-            let _ = asked.wait();
-            return None;
-        }
+    let mut ended = None;
+    while ended.is_none() && begin.elapsed() <= PATIENCE {
         sleep(PATIENCE / 200);
+        ended = asked.try_wait().ok()?;
     }
+    // Also what it has left behind.
+    // SAFETY: plain numbers. The group is its own.
+    unsafe { libc::kill(-(asked.id() as i32), libc::SIGKILL) };
+    let _ = asked.wait();
+    ended.filter(ExitStatus::success)?;
+    // What it has left behind may have left the group, and keep the pipe open.
+    fcntl_setfl(&stdout, OFlags::NONBLOCK).ok()?;
     let mut line = String::new();
-    BufReader::new(asked.stdout?.take(LINE_MAX))
-        .read_line(&mut line)
-        .ok()?;
-    let line = line.trim();
-    (!line.is_empty()).then(|| line.to_string())
+    let read = BufReader::new(stdout.take(LINE_MAX)).read_line(&mut line);
+    let line = line.lines().next()?.trim();
+    (read.is_ok() && !line.is_empty()).then(|| line.to_string())
 }
 
 /// Fails if a metric cannot be measured here.

@@ -4,7 +4,7 @@
 
 use super::live::{Live, ctl_path};
 use super::scheduler::Attached;
-use super::service::{Call, Service, own_unit, running};
+use super::service::{Call, Running, Service, own_unit, running};
 use crate::machine::Machine;
 use crate::machine::host::Host;
 use crate::util::refusal::BadConfig;
@@ -38,7 +38,8 @@ impl PreviousScheduler {
         let running = running(host);
         let service = Service::of(&name, &running, own_unit(host).as_deref(), call)?;
         let live = match ctl_path(&running) {
-            Err(e) if e.is::<BadConfig>() => {
+            // A file of a relative path may be another one here than there.
+            Err(e) if e.is::<BadConfig>() && !running.iter().any(Running::names_files_here) => {
                 bail!("the attached scheduler could not be started again: {e:#}")
             }
             found => found.and_then(|ctl| ctl.map(asked).transpose()),

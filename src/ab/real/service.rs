@@ -244,6 +244,19 @@ impl Running {
         let program = self.words.first().map_or("", String::as_str);
         program.rsplit('/').next().unwrap_or(program)
     }
+
+    /// True if its configuration is in a file of a path that is relative to its working folder.
+    pub fn names_files_here(&self) -> bool {
+        let mut words = self.words.iter().map(String::as_str);
+        let mut place = None;
+        while let (None, Some(word)) = (place, words.next()) {
+            place = match word {
+                "--config" => words.next(),
+                word => word.strip_prefix("--config="),
+            };
+        }
+        place.is_some_and(|place| place != "none" && !place.starts_with('/'))
+    }
 }
 
 /// All processes that run schedulers.

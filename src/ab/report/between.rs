@@ -110,10 +110,13 @@ pub fn text(all: &[Between], files: &[FileBeside], reports: &[Report]) -> String
     text
 }
 
+/// A fact that a file does not have: older versions knew fewer.
+const UNKNOWN: &str = "unknown";
+
 /// Sentences about what else may be the cause.
 fn unlike(one: &Report, other: &Report) -> Vec<String> {
     let both = conditions(one).into_iter().zip(conditions(other));
-    both.filter(|((_, then), (_, now))| then != now)
+    both.filter(|((_, then), (_, now))| then != now && then != UNKNOWN && now != UNKNOWN)
         .map(|((name, then), (_, now))| format!("{name} differs: '{then}' and '{now}'"))
         .collect()
 }
@@ -122,7 +125,8 @@ fn unlike(one: &Report, other: &Report) -> Vec<String> {
 fn conditions(report: &Report) -> Vec<(&'static str, String)> {
     let plan = report.plan;
     let facts = ["kernel", "cmdline", "hz", "cpu", "cpus", "mitigations"];
-    let fact = |name| (name, plan.host.get(name).cloned().unwrap_or_default());
+    let unknown = || UNKNOWN.to_string();
+    let fact = |name| (name, plan.host.get(name).cloned().unwrap_or_else(unknown));
     let modes: Vec<&str> = report.modes.iter().copied().collect();
     let other = [
         ("frequencies", modes.join("; ")),

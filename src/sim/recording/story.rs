@@ -449,7 +449,7 @@ impl<W: Watch> Story<'_, W> {
                 self.acts(waker, Act::Wake(life));
                 self.acts(life, Act::Wait(waker));
                 let idle = self.cpus[to].life.is_none();
-                let queued = cpu != to && (idle || !self.costs().share_cache(cpu, to));
+                let queued = self.costs().queues_wakeup(cpu, to, idle);
                 self.pays_for_arrival(waker, (cpu, to), queued);
             }
             None => self.acts(life, Act::Sleep(self.now - since)),

@@ -10,6 +10,8 @@ use scx_roost::ab::variant::Variant;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_command_is_not_blamed_for_its_scheduler() {
@@ -104,16 +106,27 @@ fn the_version_of_a_scheduler_is_asked_for() {
         Variant::parse(&format!("scx:{} -m all", program.display())).unwrap()
     };
     let known = scx(
-        "known",
+        "scx_known",
         "test $1 = --version && echo scx_x 1.2 && echo more",
     );
     let variants = [
         known.clone(),
-        scx("mute", "exit 1"),
-        scx("endless", "exec sleep 7663"),
+        scx("scx_mute", "exit 1"),
+        scx("scx_wrong", "echo usage: scx_wrong; exit 1"),
+        scx("scx_endless", "exec sleep 7663"),
+        // What it starts keeps its output open.
+        scx("scx_starts", "sleep 7663 & exit 0"),
+        // A script of the user's may start its scheduler whatever it is told.
+        scx("start", "echo started > $(dirname $0)/started; echo 1"),
         Variant::parse("eevdf").unwrap(),
     ];
     let line = (known.name, "scx_x 1.2".to_string());
     assert_eq!(versions(&variants), BTreeMap::from([line]));
-    assert!(!lives("7663"));
+    // What it started was killed, and may take a moment to end.
+    let end = Instant::now() + Duration::from_secs(10);
+    while lives("7663") {
+        assert!(Instant::now() < end, "it lives");
+        sleep(Duration::from_millis(10));
+    }
+    assert!(!folder.path().join("started").exists());
 }

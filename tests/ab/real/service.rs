@@ -301,8 +301,30 @@ fn the_control_socket_is_found_by_how_it_was_started() {
     assert_eq!(beside, Some("/run/x/ctl".into()));
     let own = of("scx_roost --config none --ctl-path /run/own");
     assert_eq!(own, Some("/run/own".into()));
+    // One that cannot be parsed hides no other.
+    let ones = [
+        "scx_roost --gone",
+        "scx_roost --config none --ctl-path /run/own",
+    ];
+    let ones = ones.map(|line| of_words(None, line.split(' ').map(str::to_string).collect()));
+    assert_eq!(ctl_path(&ones).unwrap(), Some("/run/own".into()));
     for other in ["scx_lavd --ctl-path /run/own", "scx_roost ctl show"] {
         assert_eq!(of(other), None, "{other}");
+    }
+}
+
+#[test]
+fn a_relative_path_of_files_is_seen() {
+    for (line, is) in [
+        ("scx_roost --config roost.toml", true),
+        ("scx_roost --preset roost --config=etc/roost", true),
+        ("scx_roost --config /etc/roost", false),
+        ("scx_roost --config none", false),
+        ("scx_roost --config", false),
+        ("scx_roost", false),
+    ] {
+        let words = line.split(' ').map(str::to_string).collect();
+        assert_eq!(of_words(None, words).names_files_here(), is, "{line}");
     }
 }
 
