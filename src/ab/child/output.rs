@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a command prints: its end. It goes into a pipe that is so large that nobody has to read it
-//! while the command runs, except now and then: a command waits that prints more than the pipe holds
-//! between two looks. A file in memory would not do: a command that opens
-//! its output again (`>/dev/stdout`, `tee /dev/stderr`) would cut it off.
+//! while the command runs, except now and then: a command waits that prints more between two looks
+//! than the pipe holds. A file in memory would not do: a command that opens its output again
+//! (`>/dev/stdout`, `tee /dev/stderr`) would cut it off.
 
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags, fchmod, fcntl_setfl};
