@@ -357,7 +357,7 @@ fn the_interval_that_decides_is_shown() {
 #[test]
 fn what_fails_more_often_is_not_better() {
     let (base, fast) = ([10.0; 12], [9.0; 12]);
-    let crashed = |n: usize, better: Direction| {
+    let crashed = |n: usize, better: Direction, step: f64| {
         let failed: Vec<i64> = (0..12).map(|block| i64::from(block < n)).collect();
         let compared = Compared {
             base: &base,
@@ -365,22 +365,26 @@ fn what_fails_more_often_is_not_better() {
             better,
             exercised: true,
             carried: false,
-            step: Step::Part(0.0),
+            step: Step::Part(step),
             failed: &failed,
         };
         judge(&[compared], &Rule::new(Plan::Fixed(12))).remove(0)
     };
     let told = |n: usize, better| {
-        let judged = crashed(n, better);
+        let judged = crashed(n, better, 0.0);
         (judged.verdict, judged.against)
     };
     assert_eq!(told(0, Direction::Lower), (Verdict::Better, None));
     assert_eq!(told(1, Direction::Lower), (Verdict::Better, None));
     let withheld = (Verdict::Inconclusive, Some(Against::Failures));
     assert_eq!(told(3, Direction::Lower), withheld);
-    assert!(crashed(3, Direction::Lower).p_adjusted > 0.05);
+    assert!(crashed(3, Direction::Lower, 0.0).p_adjusted > 0.05);
     // A lower rate is worse, and so are failed runs.
     assert_eq!(told(3, Direction::Higher), (Verdict::Worse, None));
+    // Nor is it within the margin because steps are coarse.
+    let coarse = |n: usize| crashed(n, Direction::Lower, 0.2).against;
+    assert_eq!(coarse(0), Some(Against::Steps));
+    assert_eq!(coarse(12), Some(Against::Failures));
 }
 
 /// The first look of 80 sees other values than the later ones. A verdict that only a later look

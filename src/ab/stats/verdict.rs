@@ -335,8 +335,12 @@ impl Taken {
             };
         }
         if wide.contains(0.0) {
-            let told = interval.within(self.margin) || !interval.contains(0.0);
-            return (Verdict::Inconclusive, told.then_some(Against::Steps));
+            let seen = !interval.contains(0.0);
+            let against = match interval.within(self.margin) {
+                false if seen && self.p.two_sided() > self.alpha => Some(Against::Failures),
+                within => (within || seen).then_some(Against::Steps),
+            };
+            return (Verdict::Inconclusive, against);
         }
         if self.p.two_sided() > self.alpha {
             return (Verdict::Inconclusive, Some(Against::Failures));
