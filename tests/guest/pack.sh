@@ -14,12 +14,13 @@ cores() {
 		cat /sys/devices/system/cpu/cpu"$cpu"/topology/thread_siblings_list
 	done | sort -u | wc -l
 }
-# naps_under ARGS...: sets used, the cores on which the tasks ran
+# naps_under ARGS...: sets used, the cores on which the tasks of three runs ended. Those of one run
+# may do so on few cores by chance.
 naps_under() {
 	start_roost "$@"
 	scx_roost ctl arms add w >/dev/null
 	# shellcheck disable=SC2046 # one word for each CPU
-	set -- "$1" "$2" $(scx_roost exec --arm w -- naps $TASKS 1000 1000 1000)
+	set -- "$1" "$2" $(for _ in 1 2 3; do scx_roost exec --arm w -- naps $TASKS 1000 1000 1000; done)
 	name=$2
 	shift 2
 	used=$(cores "$@")
