@@ -412,7 +412,11 @@ impl Wait {
     /// As schbench's messenger (xlist_wake_all()), which reads the clock once for all.
     fn answer(&mut self, from: &Which, to: &Which, task: &mut Task) {
         let (from, stamp) = (self.which(from, task), task.stamp);
-        while let Some(message) = self.channels[from].messages.pop_back() {
+        // Those that wait for room have it now. An answer may go into the same channel.
+        let (sync, channel) = (self.load.channels[from].sync, &mut self.channels[from]);
+        let writers = channel.writers.drain(..);
+        task.todo.extend(writers.map(|t| Then::Wake(t, sync)));
+        for message in std::mem::take(&mut channel.messages).into_iter().rev() {
             message.read_by(task);
             task.stamp = stamp;
             let to = self.which(to, task);

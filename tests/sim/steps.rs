@@ -147,6 +147,14 @@ fn answers_of_a_batch_have_one_stamp() {
     assert!(last < first + 1000, "{first} to {last} ns");
 }
 
+/// An answer on the channel that it comes from is a message for later.
+#[test]
+fn an_answer_may_go_back() {
+    let text = "duration 10ms\nsocket s\nmeasure rate turns\ntask a, cpus 0:\n    send s\n    forever\n        run 100us\n        answer s on s\n        count turns\n";
+    let turns = run(text, &[], "mainline", 1).counted();
+    assert!((80..=100).contains(&turns), "{turns}");
+}
+
 /// A waker works for a wakeup on an idle CPU, or one of another LLC, only until that CPU's list
 /// has the task: one line. A busy CPU of its LLC gets the task on its run queue by the waker, and
 /// so did idle ones before 6.0. 3970X: a line takes 38 ns within an LLC, and 92 from another.

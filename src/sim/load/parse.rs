@@ -371,7 +371,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `words`: CHANNEL on CHANNEL. A message waits for room in none of them.
+    /// `words`: CHANNEL on CHANNEL. An answer waits for no room.
     fn answer(&self, words: &[&str]) -> Result<Step> {
         let (from, to) = until(words, &["on"]);
         let to = to.get(1..).context("'on CHANNEL' was expected")?;
