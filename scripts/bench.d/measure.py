@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 sys.path.insert(0, str(TOP / "scripts/guest"))
-from lab import TOPOLOGIES, Image, Kernel, LabError, Qemu, boot, compile_static    # noqa: E402
+from lab import Image, Kernel, LabError, Qemu, boot, compile_static, topology    # noqa: E402
 
 EEVDF = "eevdf"
 # A meter of a longer run of the same command.
@@ -182,7 +182,7 @@ class Bench:
             command = ("scheduler", *command[1:])
         image.job(HARNESS.format(command=" ".join(command), spin=seed * 40000 + 1,
                                  symbols=SYMBOLS if self.profile else "",
-                                 job=suite.job.format(seed=seed, cpus=TOPOLOGIES[suite.topology].cpus)))
+                                 job=suite.job.format(seed=seed, cpus=topology(suite.topology).cpus)))
         return image
 
     def run(self, scheduler, suite_name, seed):

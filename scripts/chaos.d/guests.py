@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 sys.path.insert(0, str(TOP / "scripts/guest"))
 from guest_tests import FAST_KERNEL    # noqa: E402
-from lab import Boot, TOPOLOGIES, Image, Kernel, LabError, Qemu, boot, compile_static    # noqa: E402,F401
+from lab import Boot, SHAPES, Image, Kernel, LabError, Qemu, boot, compile_static, topology, topology_word    # noqa: E402,F401
 from memory import Memory, key    # noqa: E402
 from record import Record    # noqa: E402
 
@@ -53,11 +53,11 @@ def subject(name, text=""):
 
 
 class Guests:
-    def __init__(self, kernel, topology, say, quiet=False, recalls=True):
+    def __init__(self, kernel, shape, say, quiet=False, recalls=True):
         """quiet: print nothing while a guest runs. recalls: False does each boot."""
         self.memory, self.recalls = Memory(), recalls
-        self.kernel, self.topology, self.say, self.quiet = Kernel.get(kernel), topology, say, quiet
-        self.qemu, self.cpus = Qemu.for_tests(), TOPOLOGIES[topology].cpus
+        self.kernel, self.shape, self.say, self.quiet = Kernel.get(kernel), shape, say, quiet
+        self.qemu, self.cpus = Qemu.for_tests(), topology(shape).cpus
         self.common = Image()
         for program in PROGRAMS:
             self.common.program(program)
@@ -109,11 +109,11 @@ class Guests:
         return record
 
     def boot(self, image, plan, seed, hear):
-        return boot(self.kernel, image, self.topology, "icount", self.qemu, seed=seed % 28,
+        return boot(self.kernel, image, self.shape, "icount", self.qemu, seed=seed % 28,
                     append=KERNEL, limit_s=AROUND_S + STRETCH * plan.seconds, on_line=hear)
 
     def key(self, image, seed):
-        return key(self.kernel, image, self.topology, "icount", self.qemu, KERNEL, seed % 28)
+        return key(self.kernel, image, self.shape, "icount", self.qemu, KERNEL, seed % 28)
 
     def _recalled(self, known, subject, seed):
         """The record of the same boot, when it was done before; None: it was not."""

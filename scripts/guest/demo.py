@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from lab import (DEFAULT_PREFIX, PROMPT, TOPOLOGIES, Image, Kernel, LabError, Qemu, boot,     # noqa: E402
-                 clean_up_when_ended, compile_static, kvm_works)
+from lab import (DEFAULT_PREFIX, PROMPT, Image, Kernel, LabError, Qemu, boot,     # noqa: E402
+                 clean_up_when_ended, compile_static, kvm_works, topology, topology_word)
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
@@ -141,8 +141,9 @@ def demo(kernel, args, options):
     image = guest_image(kernel, options)
     image.file(HERE / "demo", "job")
     qemu = Qemu.for_tests()
-    print(f"booting Linux {kernel.release} with {TOPOLOGIES[args.topology].cpus} CPUs and "
-          f"{TOPOLOGIES[args.topology].llcs} LLCs in QEMU {'.'.join(map(str, qemu.version))} ({args.accel})", flush=True)
+    machine = topology(args.topology)
+    print(f"booting Linux {kernel.release} with {machine.cpus} CPUs and {machine.llcs} LLCs in "
+          f"QEMU {'.'.join(map(str, qemu.version))} ({args.accel})", flush=True)
     r = boot(kernel, image, args.topology, args.accel, qemu=qemu, limit_s=LIMIT_S, on_line=Progress())
     if r.retried:
         print("(booted twice: QEMU's int3 race)")
@@ -159,7 +160,7 @@ def main():
     clean_up_when_ended()
     ap = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     ap.add_argument("--shell", action="store_true", help="a prompt in the guest")
-    ap.add_argument("--topology", choices=TOPOLOGIES, default="16")
+    ap.add_argument("--topology", type=topology_word, default="16")
     ap.add_argument("--kernel", default=DEFAULT_PREFIX, help=f"version prefix of the Debian kernel (default {DEFAULT_PREFIX})")
     args, options = ap.parse_known_args()
     try:

@@ -4,10 +4,11 @@
 
 A test is a shell script whose first lines give its requirements:
 
-  # topology: 8         the machines; several: '1 4 8'
+  # topology: 8         the machines (lab.py boot --help); several: '1 4 3x5x2'
   # accel: tcg          or icount, where time is counted in instructions
   # timeout: 120        guest seconds
-  # quick: yes          also run on every kernel of the matrix; '6.16 7.3': on these
+  # quick: yes          also run on every kernel of the matrix, on 8 CPUs; '6.16 7.3': on these
+  # odd: 3 3x2x2        these of the machines also on the oldest and the newest kernel of the matrix
   # own-boot: yes       it shares no boot
   # twice: yes          its own boot, done twice: both must print the same bytes
   # kernels: 7.1        only on that kernel, with the matrix
@@ -53,8 +54,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import loader                                                               # noqa: E402
 import package                                                              # noqa: E402
 import systemd                                                              # noqa: E402
-from lab import (DEFAULT_PREFIX, MATRIX, TOPOLOGIES, Image, Kernel, LabError, NoSuchKernel, Qemu, boot,    # noqa: E402
-                 compile_static)
+from lab import (DEFAULT_PREFIX, MATRIX, NEWEST, OLDEST, Image, Kernel, LabError, NoSuchKernel, Qemu,    # noqa: E402
+                 boot, compile_static, topology, topology_word)
 from image import PROGRAM_MODE                                               # noqa: E402
 from memory import Memory, key                                              # noqa: E402
 
@@ -87,6 +88,7 @@ class Test:
     accel: str
     timeout_s: int
     quick: str                  # kernels of the matrix that it runs on too: 'yes' is all of them, or prefixes
+    odd: bool                   # its machine is tried on the oldest and the newest kernel too
     own_boot: bool
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
@@ -117,15 +119,14 @@ def read_tests():
         for key in ("topology", "accel", "timeout"):
             if key not in head:
                 raise LabError(f"{path.name} has no line '# {key}: ...': add it below the licence line")
-        for topology in head["topology"].split():
-            if topology not in TOPOLOGIES:
-                raise LabError(f"{path.name} asks for topology {topology}; known are {', '.join(TOPOLOGIES)}")
+        for shape in head["topology"].split():
+            topology(shape)
             yes = {key for key, value in head.items() if value == "yes"}
-            test = Test(path.stem, topology, head["accel"], int(head["timeout"]),
-                        head.get("quick", ""), bool({"own-boot", "twice"} & yes), "twice" in yes,
+            test = Test(path.stem, shape, head["accel"], int(head["timeout"]),
+                        head.get("quick", ""), shape in head.get("odd", "").split(), bool({"own-boot", "twice"} & yes), "twice" in yes,
                         head.get("kernels", ""), "long" in yes, head.get("needs", ""), head.get("append", ""))
             out.append(test)
-            if topology in head.get("rustland", "").split():
+            if shape in head.get("rustland", "").split():
                 name = f"{RUSTLAND}-{test.name}"
                 out.append(dataclasses.replace(test, name=name, quick="", long=True, needs=RUSTLAND))
     return out
@@ -240,7 +241,7 @@ def split_into_boots(tests):
 
 def expected_s(tests):
     """A rough measure of how long a boot lasts: the long ones begin first. Each CPU costs seconds to boot."""
-    return (2 if tests[0].twice else 1) * (sum(t.timeout_s for t in tests) + 10 * TOPOLOGIES[tests[0].topology].cpus)
+    return (2 if tests[0].twice else 1) * (sum(t.timeout_s for t in tests) + 10 * topology(tests[0].topology).cpus)
 
 
 class Run:
@@ -332,7 +333,7 @@ class Run:
 def test_limit_s(test):
     """Seconds of the host that a test may take: a guest that hangs is ended after one test's time, not all tests'."""
     stretch = ICOUNT_STRETCH if test.accel == "icount" else 1
-    many_cpus = 2 if TOPOLOGIES[test.topology].cpus > 16 else 1
+    many_cpus = 2 if topology(test.topology).cpus > 16 else 1
     return stretch * many_cpus * (test.timeout_s + 15)
 
 
@@ -391,7 +392,8 @@ def choose(args):
     if args.matrix:
         def quick(kernel):
             wanted = {"yes", kernel}
-            return [t for t in common if t.topology == "8" and wanted & set(t.quick.split())]
+            end = kernel in (OLDEST, NEWEST)
+            return [t for t in common if t.topology == "8" and wanted & set(t.quick.split()) or end and t.odd]
         # The default kernel runs all of them anyway.
         return [(k, quick(k)) for k in args.kernel or MATRIX if k != DEFAULT_PREFIX] + special
     return [(k, common if not args.test else tests) for k in args.kernel or [DEFAULT_PREFIX]]
@@ -423,7 +425,7 @@ def parse_args():
     ap.add_argument("--every-kernel", action="store_true", help="all tests on each kernel of the matrix")
     ap.add_argument("--times", type=int, default=1,
                     help="factor for the time of random tests (stress); reload repeats 50 times")
-    ap.add_argument("--topology", choices=TOPOLOGIES, help="only tests that need this machine")
+    ap.add_argument("--topology", type=topology_word, help="only tests that need this machine")
     ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"), help="the binary under test")
     ap.add_argument("--require-vm", action="store_true", help="of the matrix, at most one kernel may be missing")
     ap.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="guests side by side")
@@ -475,7 +477,7 @@ def self_test():
 
 def run_of_fakes(folder, base):
     """What Run stores and recalls of simulated boots."""
-    tests = [Test(name, "8", "icount", 10, "", False, False, "", False, "", "") for name in ("one", "two")]
+    tests = [Test(name, "8", "icount", 10, "", False, False, False, "", False, "", "") for name in ("one", "two")]
 
     class Acted(Run):
         def __init__(self, memory, boots, verdicts, recalls=True):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian kernels with sched_ext, by version prefix, and a QEMU that is new enough for plugins."""
+"""Kernels with sched_ext, by version prefix: Debian's, or built from Debian's source. A QEMU that is new enough for plugins."""
+import hashlib
 import os
 import re
 import shutil
@@ -13,8 +14,13 @@ from archive import CACHE, Archive, LabError, codename, fetching, say, version_k
 DEFAULT_PREFIX = "7.2"
 # The matrix of scripts/test: every kernel series in the archive that has sched_ext and working BTF;
 # "-rt": built with PREEMPT_RT.
-MATRIX = ("6.16", "6.18", "6.19", "7.0", "7.2", "7.3", "7.2-rt")
+MATRIX = ("6.12", "6.16", "6.18", "6.19", "7.0", "7.2", "7.3", "7.2-rt")
+OLDEST, NEWEST = "6.12", "7.3"
 SUITES = ("sid", "forky", "trixie-backports", "experimental")
+# Series that Debian builds without sched_ext, and the suite whose source package is built here.
+BUILT = {"6.12": "trixie"}
+HERE = Path(__file__).resolve().parent
+RECIPE = (HERE / "build-kernel", HERE / "small-kernel.config")
 # Newer series ship vmlinuz and config as two small packages, older ones everything in one.
 NAMES = ("linux-binary-{}-{}-amd64", "linux-image-{}-{}-amd64")
 RT = "-rt"
@@ -47,6 +53,8 @@ class Kernel:
 
 def _kept(prefix):
     """The newest in the cache, or None."""
+    if prefix in BUILT:
+        return _load(_built(prefix))
     have = [k for k in _cached() if _matches(prefix, k.release)]
     return max(have, key=lambda k: version_key(k.release), default=None)
 
@@ -91,7 +99,43 @@ def _load(root):
     return Kernel(image_release(images[0]), images[0], configs[0] if configs else None)
 
 
+def _built(series):
+    """Where a kernel is that this recipe builds."""
+    recipe = hashlib.sha256(b"".join(p.read_bytes() for p in RECIPE)).hexdigest()
+    return CACHE / "built" / f"{series}-{recipe[:12]}"
+
+
+def _build(series):
+    """A small kernel with sched_ext, from Debian's source: some ten minutes of CPU time, once."""
+    archive, package = Archive(f"source-{series}", (BUILT[series],)), f"linux-source-{series}"
+    archive.update()
+    if not archive.has(package):
+        raise NoSuchKernel(f"the package {package} is not in Debian's suite {BUILT[series]}: set ROOST_KERNEL to a kernel image")
+    dest = _built(series)
+    work = dest.with_name(f"{dest.name}.partial")
+    archive.unpack([package], work)
+    say(f"building Linux {series} with sched_ext (once, some 10 minutes of CPU time)")
+    try:
+        tar = next((work / "usr/src").glob("*.tar.xz"))
+        subprocess.run(["tar", "-C", work, "--strip-components=1", "-xf", tar], check=True)
+        subprocess.run([RECIPE[0], work], check=True)
+        (work / "kept/boot").mkdir(parents=True)
+        image = work / "arch/x86/boot/bzImage"
+        release = image_release(image)
+        image.rename(work / f"kept/boot/vmlinuz-{release}")
+        (work / ".config").rename(work / f"kept/boot/config-{release}")
+        (work / "kept").rename(dest)
+    except subprocess.CalledProcessError as e:
+        raise LabError(f"Linux {series} does not build ({Path(e.cmd[0]).name}, status {e.returncode}): see the messages above") from e
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    say(f"kernel {release} is in {dest}")
+    return _load(dest)
+
+
 def _fetch(prefix):
+    if prefix in BUILT:
+        return _build(prefix)
     archive = Archive("kernels", SUITES)
     archive.update()
     flavour = _flavour(prefix)

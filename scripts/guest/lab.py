@@ -16,8 +16,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from archive import CACHE, LabError, say                                    # noqa: E402,F401
 from image import Image, compile_static                                     # noqa: E402,F401
-from kernel import DEFAULT_PREFIX, MATRIX, Kernel, NoSuchKernel, Qemu       # noqa: E402,F401
-from machine import ACCELS, TOPOLOGIES, Boot, boot, clean_up_when_ended, kvm_works     # noqa: E402,F401
+from kernel import DEFAULT_PREFIX, MATRIX, NEWEST, OLDEST, Kernel, NoSuchKernel, Qemu       # noqa: E402,F401
+from machine import (ACCELS, SHAPES, Boot, boot, clean_up_when_ended, kvm_works, topology,      # noqa: E402,F401
+                     topology_word)
 
 # A shell with the terminal as its own: jobs and Ctrl-C work.
 PROMPT = "stty sane\nexec setsid -c sh\n"
@@ -69,7 +70,7 @@ def main():
     c.set_defaults(run=_cmd_check)
     b = sub.add_parser("boot", help="boot a guest", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     b.add_argument("--kernel", default=DEFAULT_PREFIX, help="version prefix of the Debian kernel")
-    b.add_argument("--topology", choices=TOPOLOGIES, default="8", help="the guest's machine; docs/explanation/testing.md lists them")
+    b.add_argument("--topology", type=topology_word, default="8", help=f"the guest's machine: {SHAPES}")
     b.add_argument("--accel", choices=ACCELS, default="tcg", help="how time passes: emulated on the host's clock, "
                    "emulated with a clock that counts instructions, or KVM")
     b.add_argument("--program", action="append", default=[], help="put this program on the guest's PATH; may be repeated")

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""One boot of the guest in QEMU: named topologies, how time passes, and what came out of it."""
+"""One boot of the guest in QEMU: its topology, how time passes, and what came out of it."""
+import argparse
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from archive import CACHE, say
+from archive import CACHE, LabError, say
 from image import Image
 from kernel import Qemu
 
@@ -22,31 +24,62 @@ TCG_PATCHING_RACE = "Oops: int3"
 
 @dataclass(frozen=True)
 class Topology:
-    smp: str
-    memory_mib: int = 1024
-    numa: tuple = ()
-    cpus: int = 0
-    llcs: int = 1
-    nodes: int = 1
+    """Nodes of last-level caches (LLCs) of cores of threads, as many in each."""
+    nodes: int
+    llcs_per_node: int
+    cores: int
+    threads: int
+
+    @property
+    def llcs(self):
+        return self.nodes * self.llcs_per_node
+
+    @property
+    def cpus(self):
+        return self.llcs * self.cores * self.threads
+
+    @property
+    def memory_mib(self):
+        return max(1024, 32 * self.cpus)
+
+    def qemu_args(self):
+        """A die is an LLC, and a socket a node."""
+        smp = f"{self.cpus},sockets={self.nodes},dies={self.llcs_per_node},cores={self.cores},threads={self.threads}"
+        out = ["-m", str(self.memory_mib), "-smp", smp]
+        each = self.cpus // self.nodes
+        for i in range(self.nodes if self.nodes > 1 else 0):
+            out += ["-object", f"memory-backend-ram,id=m{i},size={self.memory_mib // self.nodes}M",
+                    "-numa", f"node,nodeid={i},memdev=m{i},cpus={i * each}-{i * each + each - 1}"]
+        return out
 
 
-def _nodes(*cpu_ranges, mib=512):
-    out = []
-    for i, cpus in enumerate(cpu_ranges):
-        out += ["-object", f"memory-backend-ram,id=m{i},size={mib}M",
-                "-numa", f"node,nodeid={i},memdev=m{i},cpus={cpus}"]
-    return tuple(out)
+# Short names of the machines that most tests use.
+SHORT = {"8": "2x2x2", "16": "4x2x2", "64": "8x4x2", "2node": "2:1x2x2"}
+SHAPE = re.compile(r"(?:(\d+):)?(\d+)x(\d+)x(\d+)|(\d+)")
+SHAPES = ("LLCs x cores x threads, as 3x5x2; with nodes before it, as 2:1x2x2; or a number of cores with one LLC, as 12. "
+          f"Short: {', '.join(f'{name} is {shape}' for name, shape in SHORT.items())}")
+MAX_GUEST_CPUS = 255            # of QEMU's machine without an interrupt remapper
 
 
-TOPOLOGIES = {
-    "1": Topology("1", cpus=1),
-    "2": Topology("2,sockets=1,dies=1,cores=2,threads=1", cpus=2),
-    "4": Topology("4,sockets=1,dies=1,cores=4,threads=1", cpus=4),
-    "8": Topology("8,sockets=1,dies=2,cores=2,threads=2", cpus=8, llcs=2),
-    "16": Topology("16,sockets=1,dies=4,cores=2,threads=2", cpus=16, llcs=4),
-    "2node": Topology("8,sockets=2,dies=1,cores=2,threads=2", numa=_nodes("0-3", "4-7"), cpus=8, llcs=2, nodes=2),
-    "64": Topology("64,sockets=1,dies=8,cores=4,threads=2", memory_mib=2048, cpus=64, llcs=8),
-}
+def topology(word):
+    """The machine that a word describes."""
+    shape = SHAPE.fullmatch(SHORT.get(word, word))
+    if shape:
+        nodes, llcs, cores, threads, flat = (int(n) if n else 1 for n in shape.groups())
+        out = Topology(nodes, llcs, cores * flat, threads)
+        if 0 < out.cpus <= MAX_GUEST_CPUS:
+            return out
+    raise LabError(f"no machine of 1 to {MAX_GUEST_CPUS} CPUs is described by {word!r}: write {SHAPES}")
+
+
+def topology_word(word):
+    """For argparse: the word, if it describes a machine."""
+    try:
+        topology(word)
+    except LabError as e:
+        raise argparse.ArgumentTypeError(str(e)) from e
+    return word
+
 
 COMMON_ARGS = ("console=ttyS0 loglevel=5 panic=-1 mitigations=off tsc=reliable nokaslr norandmaps "
                "random.trust_cpu=off")
@@ -85,7 +118,7 @@ class Boot:
         return "\n".join(self.lines[-count:] + kernel)
 
 
-def _accel_args(accel, qemu, topology, seed):
+def _accel_args(accel, qemu, seed):
     # level=30 hides CPUID leaf 0x1f, with which QEMU 10 fails an assertion when dies > 1. Leaf 4
     # still gives one L3 per die.
     level = ",level=30" if qemu.version >= (10, 0) else ""
@@ -98,22 +131,21 @@ def _accel_args(accel, qemu, topology, seed):
     return ["-accel", "tcg,thread=single", "-cpu", f"max,vendor=GenuineIntel{level}"]
 
 
-def command(kernel, initrd, topology, accel, qemu, seed, append, extra, kernel_log, interactive):
-    t = TOPOLOGIES[topology]
+def command(kernel, initrd, shape, accel, qemu, seed, append, extra, kernel_log, interactive):
     stdio = ["-serial", "mon:stdio"] if interactive else ["-serial", "stdio", "-monitor", "none"]
-    return [*qemu.cmd, "-M", "q35", *_accel_args(accel, qemu, t, seed), "-m", str(t.memory_mib), "-smp", t.smp, *t.numa,
+    return [*qemu.cmd, "-M", "q35", *_accel_args(accel, qemu, seed), *topology(shape).qemu_args(),
             "-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{kernel_log}", *stdio,
             "-kernel", str(kernel.vmlinuz), "-initrd", str(initrd),
             "-append", f"{COMMON_ARGS} roost_seed={seed} {append}".strip(), *extra]
 
 
-def boot(kernel, image, topology="8", accel="tcg", qemu=None, seed=0, append="", extra=(), limit_s=300,
+def boot(kernel, image, shape="8", accel="tcg", qemu=None, seed=0, append="", extra=(), limit_s=300,
          on_line=None, interactive=False, retry=True):
     """Boot the image, run its job, power off. extra: more QEMU arguments (-plugin ...). on_line is called with each
     line of the job as it comes; a number that it returns is how many seconds of the host the guest has from then on,
     in place of what is left of limit_s. interactive: the terminal is the guest's, and nothing is recorded but the
     kernel log. retry: repeat a boot that QEMU's patching race spoilt (on_line then hears both)."""
-    args = (kernel, image, topology, accel, qemu or Qemu.system(), seed, append, extra, limit_s, on_line, interactive)
+    args = (kernel, image, shape, accel, qemu or Qemu.system(), seed, append, extra, limit_s, on_line, interactive)
     r = _boot_once(*args)
     if retry and r.hit_tcg_race():
         say(f"QEMU's '{TCG_PATCHING_RACE}' (a race of TCG while the guest patches its code): this boot is repeated once")
@@ -134,12 +166,12 @@ def clean_up_when_ended():
             signal.signal(number, _end_by_exception)
 
 
-def _boot_once(kernel, image, topology, accel, qemu, seed, append, extra, limit_s, on_line, interactive):
+def _boot_once(kernel, image, shape, accel, qemu, seed, append, extra, limit_s, on_line, interactive):
     r = Boot()
     with tempfile.TemporaryDirectory(prefix="roost-guest-") as tmp:
         log = Path(tmp) / "kernel.log"
         initrd = image.write(Path(tmp) / "initrd")
-        cmd = command(kernel, initrd, topology, accel, qemu, seed, append, extra, log, interactive)
+        cmd = command(kernel, initrd, shape, accel, qemu, seed, append, extra, log, interactive)
         start = time.monotonic()
         if interactive:
             subprocess.run(cmd, preexec_fn=_die_with_parent)
@@ -191,19 +223,19 @@ def _run_recorded(cmd, r, limit_s, on_line):
     reader.join(10)
 
 
-def kvm_works(kernel, topology="8"):
+def kvm_works(kernel, shape="8"):
     """Whether KVM really boots this kernel with the wanted topology. Seen in practice: a /dev/kvm that does not.
     The answer is kept until the machine restarts."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    memo = CACHE / "kvm" / f"{boot_id}-{kernel.release}-{topology}"
+    memo = CACHE / "kvm" / f"{boot_id}-{kernel.release}-{shape}"
     if not memo.exists():
         say("trying a short boot with KVM")
         image = Image()
         image.job("exit 0\n")
-        want, qemu = TOPOLOGIES[topology], Qemu.for_tests()
-        r = _boot_once(kernel, image, topology, "kvm", qemu, 0, "", (), 20, None, False)
+        want, qemu = topology(shape), Qemu.for_tests()
+        r = _boot_once(kernel, image, shape, "kvm", qemu, 0, "", (), 20, None, False)
         facts = dict(w.split("=", 1) for _, words in r.events("boot") for w in words)
         good = r.complete and facts.get("cpus") == str(want.cpus) and facts.get("llcs") == str(want.llcs)
         memo.parent.mkdir(parents=True, exist_ok=True)

@@ -25,11 +25,8 @@ struct comm_name {
 /* The arm of a ticket; NO_ARM: the ticket is no longer valid. */
 static __always_inline u32 arm_of_ticket(u32 id)
 {
-	u32 at = id;
-	struct ticket *ticket;
+	struct ticket *ticket = &rules.tickets[masked(id, MAX_TICKETS)];
 
-	opaque(at);
-	ticket = &rules.tickets[at % MAX_TICKETS];
 	return id && ticket->id == id ? ticket->arm : NO_ARM;
 }
 
@@ -97,18 +94,15 @@ subprog u32 arm_of_cgroup(u64 css)
 
 static __always_inline char letter(const char *text, u32 i)
 {
-	opaque(i);
-	return text[i % COMM_LEN];
+	return text[masked(i, COMM_LEN)];
 }
 
 /* Does the name match? At a mismatch the last * takes one letter more. */
 subprog bool comm_matches(const struct comm_name *name nonnull, u32 rule)
 {
-	const struct comm_rule *r;
+	const struct comm_rule *r = &rules.comms[masked(rule, MAX_COMM_RULES)];
 	u32 i, g = from_zero, n = from_zero, star = COMM_LEN, taken = from_zero;
 
-	opaque(rule);
-	r = &rules.comms[rule % MAX_COMM_RULES];
 	for_below (i, GLOB_STEPS_MAX, GLOB_STEPS_MAX) {
 		char want = letter(r->glob, g), have = letter(name->text, n);
 
@@ -135,12 +129,8 @@ subprog u32 arm_of_comm(const struct comm_name *name nonnull)
 	u32 i;
 
 	for_below (i, rules.nr_comms, MAX_COMM_RULES) {
-		u32 at = i;
-
-		if (!comm_matches(name, i))
-			continue;
-		opaque(at);
-		return rules.comms[at % MAX_COMM_RULES].arm;
+		if (comm_matches(name, i))
+			return rules.comms[masked(i, MAX_COMM_RULES)].arm;
 	}
 	return NO_ARM;
 }

@@ -24,7 +24,7 @@ static __always_inline void audit_task(struct task_struct *p)
 	if (!joined)
 		return;
 	audited.nr_joined++;
-	util_drifts[(u32)(joined - 1) % MAX_CPUS] -= ts->on_rq_util;
+	util_drifts[masked(joined - 1, MAX_CPUS)] -= ts->on_rq_util;
 }
 
 subprog u32 audit_begins(void)
@@ -32,12 +32,8 @@ subprog u32 audit_begins(void)
 	u32 cpu;
 
 	audited = (struct audit){};
-	for_below (cpu, machine.nr_cpu_ids, MAX_CPUS) {
-		u32 index = cpu;
-
-		opaque(index);
-		util_drifts[index % MAX_CPUS] = 0;
-	}
+	for_below (cpu, machine.nr_cpu_ids, MAX_CPUS)
+		util_drifts[masked(cpu, MAX_CPUS)] = 0;
 	return 0;
 }
 
@@ -57,12 +53,9 @@ subprog u32 audit_cpus(void)
 	u32 cpu;
 
 	for_below (cpu, machine.nr_cpu_ids, MAX_CPUS) {
-		u32 index = cpu;
-		s64 sum, drift;
+		s64 sum = cpu_state(cpu)->util_est;
+		s64 drift = util_drifts[masked(cpu, MAX_CPUS)] += sum;
 
-		opaque(index);
-		sum = cpu_state(index)->util_est;
-		drift = util_drifts[index % MAX_CPUS] += sum;
 		audited.util_est += sum;
 		audited.util_drift += drift < 0 ? -drift : drift;
 	}

@@ -27,7 +27,7 @@ subprog u32 take_index(void)
 	u32 i;
 
 	for_below (i, CGROUP_WORDS, CGROUP_WORDS) {
-		u64 *word = &cgroups_used[i % CGROUP_WORDS];
+		u64 *word = &cgroups_used[masked(i, CGROUP_WORDS)];
 		/* Index 0 is the root's. */
 		u64 vacant = ~*word & (i ? ~0ULL : ~1ULL);
 		u64 bit = vacant & -vacant;
@@ -152,7 +152,7 @@ static __always_inline void cgroup_remove(struct cgroup *cgrp)
 		return;
 	if (bandwidth(index)->quota)
 		limit_set_us(index, NO_PERIOD_US, NO_QUOTA_US, 0);
-	atomic_and(&cgroups_used[(index / WORD_BITS) % CGROUP_WORDS], ~bit_of(index));
+	atomic_and(&cgroups_used[masked(index / WORD_BITS, CGROUP_WORDS)], ~bit_of(index));
 }
 
 /* ---- the sweep ---- */
@@ -182,7 +182,7 @@ subprog u32 sweep_cgroups(u64 now)
 	words = sweep_words;
 	for_below (i, SWEEP_WORDS, SWEEP_WORDS) {
 		bool settles = at >= words;
-		u32 first = (settles ? at - words : at) % CGROUP_WORDS;
+		u32 first = masked(settles ? at - words : at, CGROUP_WORDS);
 		u64 word = cgroups_used[first];
 
 		for (; word && may_loop; word &= word - 1) {

@@ -210,7 +210,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
 	s32 err, cpu, queue;
 
 	bpf_for (cpu, 0, machine.nr_cpu_ids)
-		domains()->away[cpu % MAX_CPUS] = !cpu_facts(cpu)->online;
+		domains()->away[masked(cpu, MAX_CPUS)] = !cpu_facts(cpu)->online;
 	bpf_for (cpu, 0, machine.nr_cpu_ids / DOMAIN_LOOKS + 1)
 		domains_look();
 	bpf_for (cpu, 0, machine.nr_cpu_ids) {

@@ -12,7 +12,7 @@
 
 #define subprog	  __noinline
 #define nonnull	  __arg_nonnull
-#define opaque(x) barrier_var(x)
+#define opaque(x) asm("" : "+r"(x))
 #define may_loop  can_loop
 #define from_zero unknown_zero
 
@@ -25,22 +25,22 @@ static __always_inline const volatile struct machine_facts *machine_facts(void)
 
 static __always_inline const volatile struct cpu_facts *cpu_facts(s32 cpu)
 {
-	return &cpus[(u32)cpu % MAX_CPUS];
+	return &cpus[masked(cpu, MAX_CPUS)];
 }
 
 static __always_inline const volatile struct llc_facts *llc_facts(u32 llc)
 {
-	return &llcs[llc % MAX_LLCS];
+	return &llcs[masked(llc, MAX_LLCS)];
 }
 
 static __always_inline const volatile struct node_facts *node_facts(u32 node)
 {
-	return &nodes[node % MAX_NODES];
+	return &nodes[masked(node, MAX_NODES)];
 }
 
 static __always_inline s32 llc_cpu(u32 index)
 {
-	return llc_cpus[index % MAX_CPUS];
+	return llc_cpus[masked(index, MAX_CPUS)];
 }
 
 static __always_inline const volatile struct tunables *tunables(void)
@@ -53,19 +53,17 @@ static __always_inline const struct policy_image *image_now(void)
 {
 	u32 slot = *(volatile u32 *)&policy.index;
 
-	return &policy.slot[slot % 2];
+	return &policy.slot[masked(slot, 2)];
 }
 
 static __always_inline const struct arm *arm_of(const struct policy_image *image, u32 arm)
 {
-	opaque(arm);
-	return &image->arm[arm % MAX_ARMS];
+	return &image->arm[masked(arm, MAX_ARMS)];
 }
 
 static __always_inline u32 cpu_capacity_now(s32 cpu)
 {
-	opaque(cpu);
-	return image_now()->capacity[(u32)cpu % MAX_CPUS];
+	return image_now()->capacity[masked(cpu, MAX_CPUS)];
 }
 
 static __always_inline struct freq_rule freq_rule(u32 arm, s32 cpu)
@@ -73,32 +71,28 @@ static __always_inline struct freq_rule freq_rule(u32 arm, s32 cpu)
 	const struct policy_image *image = image_now();
 	struct freq_rule rule = { .stale_ms = image->freq_stale_ms };
 
-	opaque(arm);
-	opaque(cpu);
-	rule.low = image->threshold[arm % MAX_ARMS][(u32)cpu % MAX_CPUS];
+	rule.low = image->threshold[masked(arm, MAX_ARMS)][masked(cpu, MAX_CPUS)];
 	return rule;
 }
 
 static __always_inline u64 cpu_freq_read(s32 cpu)
 {
-	opaque(cpu);
-	return *(volatile u64 *)&cpu_freqs[(u32)cpu % MAX_CPUS];
+	return *(volatile u64 *)&cpu_freqs[masked(cpu, MAX_CPUS)];
 }
 
 static __always_inline u64 llc_scan_bound(u32 llc)
 {
-	opaque(llc);
-	return *(volatile u64 *)&llc_scans[llc % MAX_LLCS];
+	return *(volatile u64 *)&llc_scans[masked(llc, MAX_LLCS)];
 }
 
 static __always_inline struct cpu_state *cpu_state(s32 cpu)
 {
-	return &cpu_states[(u32)cpu % MAX_CPUS];
+	return &cpu_states[masked(cpu, MAX_CPUS)];
 }
 
 static __always_inline struct llc_state *llc_state(u32 llc)
 {
-	return &llc_states[llc % MAX_LLCS];
+	return &llc_states[masked(llc, MAX_LLCS)];
 }
 
 static __always_inline struct llc_sets *llc_sets(void)
@@ -113,12 +107,12 @@ static __always_inline struct domains *domains(void)
 
 static __always_inline struct cgroup_state *cgroup_state(u32 index)
 {
-	return &cgroup_states[index % MAX_CGROUPS];
+	return &cgroup_states[masked(index, MAX_CGROUPS)];
 }
 
 static __always_inline struct bandwidth *bandwidth(u32 index)
 {
-	return &bandwidths[index % MAX_CGROUPS];
+	return &bandwidths[masked(index, MAX_CGROUPS)];
 }
 
 static __always_inline struct limits *limits(void)
@@ -128,7 +122,7 @@ static __always_inline struct limits *limits(void)
 
 static __always_inline struct park *park_of(u32 queue)
 {
-	return &parks[queue % PARK_QUEUES];
+	return &parks[masked(queue, PARK_QUEUES)];
 }
 
 /*
@@ -323,14 +317,23 @@ static __always_inline bool atomic_cas(u64 *p, u64 old, u64 v)
 	return __sync_bool_compare_and_swap(p, old, v);
 }
 
-/* The counters of @arm on this CPU. */
+/*
+ * This CPU's rows, one for each arm. The only index whose bound is the machine's: there are rows for
+ * as many CPUs as the kernel has (counters.rs), and the verifier of each kernel knows that number.
+ * It is opaque, because the compiler would OR the arm into it: of an OR the verifier knows no bound
+ * but the next power of two.
+ */
+static __always_inline struct cpu_stats *stats_of_cpu(void)
+{
+	u64 first = running_cpu() * MAX_ARMS;
+
+	opaque(first);
+	return &stats[first];
+}
+
 static __always_inline struct cpu_stats *stats_of(u32 arm)
 {
-	u64 row = running_cpu() * MAX_ARMS + arm % MAX_ARMS;
-
-	/* As opaque(), but the compiler may still see that two are the same. */
-	asm("" : "+r"(row));
-	return &stats[row];
+	return &stats_of_cpu()[masked(arm, MAX_ARMS)];
 }
 
 static __always_inline struct wakeup *wakeup_of(u32 arm)
@@ -351,7 +354,7 @@ static __always_inline void count_wakeup(const struct wakeup *w, enum roost_stat
 
 static __always_inline void count(enum roost_stat s)
 {
-	count_for(0, s);
+	stats_of_cpu()->wakeup.counts[s]++;
 }
 
 static const u8 log2_of[256] = {

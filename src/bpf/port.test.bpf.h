@@ -25,17 +25,17 @@ struct cpu_view cpu_views[MAX_CPUS] = {};
 
 static __always_inline bool cpu_idle(s32 cpu)
 {
-	return cpu_views[(u32)cpu % MAX_CPUS].idle;
+	return cpu_views[masked(cpu, MAX_CPUS)].idle;
 }
 
 static __always_inline u32 cpu_nr_running(s32 cpu)
 {
-	return cpu_views[(u32)cpu % MAX_CPUS].nr_running;
+	return cpu_views[masked(cpu, MAX_CPUS)].nr_running;
 }
 
 static __always_inline u64 cpu_rt_util(s32 cpu)
 {
-	return cpu_views[(u32)cpu % MAX_CPUS].rt_util;
+	return cpu_views[masked(cpu, MAX_CPUS)].rt_util;
 }
 
 /* The machine is not split. */
@@ -58,8 +58,7 @@ static __always_inline bool task_in_mask(port_task *p, s32 cpu)
 {
 	u32 word = (u32)cpu / WORD_BITS;
 
-	opaque(word);
-	return p->allowed[word % CPU_WORDS] >> ((u32)cpu % WORD_BITS) & 1;
+	return p->allowed[masked(word, CPU_WORDS)] >> ((u32)cpu % WORD_BITS) & 1;
 }
 
 #endif /* ROOST_PORT_TEST_BPF_H */

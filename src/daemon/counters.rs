@@ -18,7 +18,7 @@ const ROWS_OF_CPU: usize = MAX_ARMS as usize;
 
 /// Makes the map long enough before it is loaded: for the CPUs of `facts`, and for every possible
 /// CPU of this kernel. The verifier demands the latter, because it knows no other bound of the
-/// current CPU's number.
+/// current CPU's number (src/bpf/port.bpf.h: `stats_of_cpu`).
 pub fn make_room(map: &mut OpenMapMut<'_>, facts: &Facts) -> Result<()> {
     let own = possible_cpus(Path::new("/sys")).unwrap_or(MAX_CPUS as usize);
     let rows = own.max(facts.cpus.len()) * ROWS_OF_CPU;

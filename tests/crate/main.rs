@@ -15,6 +15,7 @@ mod export;
 #[path = "../monitoring/fake.rs"]
 #[allow(dead_code)]
 mod fake;
+mod indexes;
 mod layers;
 mod linked;
 mod machine;

@@ -14,19 +14,13 @@
 /* The word of @set that holds position @pos of @llc. */
 static __always_inline u64 *set_word(enum cpu_set set, u32 llc, u32 pos)
 {
-	u32 word = pos / WORD_BITS;
-
-	opaque(word);
-	return &llc_state(llc)->set[set % NR_CPU_SETS][word % CPU_WORDS];
+	return &llc_state(llc)->set[set % NR_CPU_SETS][masked(pos / WORD_BITS, CPU_WORDS)];
 }
 
 /* The word that says whether @set has any CPU of @llc. */
 static __always_inline u64 *llcs_word(enum cpu_set set, u32 llc)
 {
-	u32 word = llc / WORD_BITS;
-
-	opaque(word);
-	return &llc_sets()->set[set % NR_CPU_SETS][word % CPU_WORDS];
+	return &llc_sets()->set[set % NR_CPU_SETS][masked(llc / WORD_BITS, CPU_WORDS)];
 }
 
 static __always_inline bool set_has(enum cpu_set set, u32 llc, u32 pos)

@@ -40,8 +40,7 @@ subprog bool domains_equal(s32 a, s32 b)
 /* @cpu is offline. */
 static __always_inline bool cpu_away(s32 cpu)
 {
-	opaque(cpu);
-	return domains()->away[(u32)cpu % MAX_CPUS];
+	return domains()->away[masked(cpu, MAX_CPUS)];
 }
 
 /* The kernel's balancer may move tasks between the two. */

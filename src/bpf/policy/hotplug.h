@@ -99,7 +99,7 @@ static __always_inline void cpu_goes(s32 cpu)
 
 	if (cpu_away(cpu))
 		return;
-	domains()->away[(u32)cpu % MAX_CPUS] = 1;
+	domains()->away[masked(cpu, MAX_CPUS)] = 1;
 	away_runs(current_task(), cpu);
 	llc_state(cpu_facts(cpu)->llc)->nr_away++;
 	core_changes(cpu);
@@ -125,7 +125,7 @@ static __always_inline bool cpu_comes(s32 cpu, u64 now)
 	cs->assigned_cpu = cs->help_for = 0;
 	cs->dispatched_at = cs->balanced_at = cs->busy_since = now;
 	if (cpu_away(cpu)) {
-		domains()->away[(u32)cpu % MAX_CPUS] = 0;
+		domains()->away[masked(cpu, MAX_CPUS)] = 0;
 		llc_state(cpu_facts(cpu)->llc)->nr_away--;
 		set_slice(current_task(), machine_arm()->task.slice_ns);
 	}

@@ -109,7 +109,7 @@
  *   know_cpu()	at the start of a callback that counts in many places: it asks once which CPU
  *		runs it; a subprogram asks again
  *   from_zero	0, but unknown to the verifier, so that it checks a loop's body once
- *   opaque(x)	hides from the compiler what it knows of x, so that an index stays an index
+ *   opaque(x)	hides from the compiler what it knows of x
  *   may_loop	the condition in every loop, for the verifier; true natively. Unrolled loops and
  *		for_each_queued, whose iterator ends by itself, do without it
  */
@@ -117,6 +117,19 @@
 #define ROOST_PORT_H
 
 #include "state.h"
+
+/*
+ * @i as an index of a table of @size entries, a power of two; natively @i is below it. What the
+ * compiler knows of @i, the verifier may have forgotten, for example in a loop: so the mask stands
+ * behind opaque(), where the compiler must keep it. Every table of a fixed size is indexed by this.
+ */
+#define masked(i, size)                                                                            \
+	({                                                                                         \
+		u32 index_ = (i);                                                                  \
+		_Static_assert(!((size) & ((size) - 1)), "a power of two");                        \
+		opaque(index_);                                                                    \
+		index_ % (size);                                                                   \
+	})
 
 #if defined(ROOST_PORT)
 #include ROOST_PORT /* a proof's port: tests/verify/ */
@@ -163,8 +176,7 @@ static __always_inline bool share_cache(s32 a, s32 b)
 /* The @i-th other thread of a core, @i below nr_sib. */
 static __always_inline s32 sibling(const volatile struct cpu_facts *f, u32 i)
 {
-	opaque(i);
-	return f->sib[i % MAX_SMT];
+	return f->sib[masked(i, MAX_SMT)];
 }
 
 static __always_inline bool share_core(s32 a, s32 b)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Every machine: it loads; 'topology' and 'status' say what the kernel shows; it stays enabled under
+# a mixed load whose tasks keep changing their affinity; a CPU goes and comes; it ends.
+# A verifier knows only some bounds of an index: no count of CPUs here may be left out because
+# another of its kind is a power of two.
+# topology: 1 3 3x1x2 8 3x2x2 2x6x2 2node 64
+# odd: 3 3x2x2 2x6x2
+# accel: icount
+# timeout: 180
+# rustland: 1 3 8 2node
+# quick: 6.12 6.16 7.3 7.2-rt
+. /tests/lib.sh
+SYS=/sys/devices/system
+scx_roost topology | sed 's/^/# /'
+scx_roost topology --json >/tmp/json
+check "topology ends with 0" [ $? = 0 ]
+
+# many FILES...: how many different contents
+many() { cat "$@" 2>/dev/null | sort -u | wc -l; }
+found() { grep -o "\"$1\":" /tmp/json | wc -l; }
+check "CPUs" [ "$(found siblings)" = "$NCPU" ]
+cores=$(many $SYS/cpu/cpu*/topology/core_cpus_list)
+check "cores" grep -q "\"nr_cores\": *$cores\b" /tmp/json
+check "LLCs" [ "$(found kind)" = "$(many $SYS/cpu/cpu*/cache/index3/shared_cpu_list)" ]
+check "nodes" [ "$(found first_llc)" = "$(ls -d $SYS/node/node* | wc -l)" ]
+
+start_roost
+# The affinity stressor ends its children by SIGKILL, also in the middle of a count
+# (stress_affinity_reap). Its count is then "untrustworthy", exit status 7. Nothing here reads the
+# count. A worker that fails has status 2, which stays a failure.
+stress-ng -q --cpu 2 --fork 2 --pipe 2 --affinity 4 --yield 2 --timer 1 -t $TIMES 2>/tmp/stress
+status=$?
+cat /tmp/stress
+[ $status = 7 ] && ! grep -v 'affinity: WARNING: bogo-ops counter in non-ready state' /tmp/stress && status=0
+check "stress-ng ends well (status $status)" [ $status = 0 ]
+scx_roost status >/tmp/status
+check "status counts the CPUs" grep -q "[^0-9]$NCPU CPUs online" /tmp/status
+if [ "$NCPU" -gt 1 ]; then
+	turn $((NCPU - 1)) 0
+	turn $((NCPU - 1)) 1
+fi
+stop_roost
+finish
