@@ -376,6 +376,7 @@ def by_sdk(setup, require):
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--require", action="store_true", help="unavailable packages are a failure, not a skip")
+    ap.add_argument("--sdk", action="store_true", help="also read the dashboard with Grafana's own model, from PyPI")
     args = ap.parse_args()
     try:
         usr = tools()
@@ -389,7 +390,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="roost-monitoring-") as folder:
         setup = Setup(folder, usr)
         try:
-            passed, failed, skipped = by_sdk(setup, args.require)
+            passed, failed, skipped = by_sdk(setup, args.require) if args.sdk else (0, 0, 0)
             wrong = sum(not check(setup, one) for one in CHECKS)
         finally:
             setup.end()

@@ -7,7 +7,7 @@ A test is a shell script whose first lines give its requirements:
   # topology: 8         the machines (lab.py boot --help); several: '1 4 3x5x2'
   # accel: tcg          or icount, where time is counted in instructions
   # timeout: 120        guest seconds
-  # quick: yes          also run on every kernel of the matrix, on 8 CPUs; '6.16 7.3': on these
+  # quick: yes          also run on every kernel of the matrix, of several machines on '8'; '6.16 7.3': on these
   # odd: 3 3x2x2        these of the machines also on the oldest and the newest kernel of the matrix
   # own-boot: yes       it shares no boot
   # twice: yes          its own boot, done twice: both must print the same bytes
@@ -88,6 +88,7 @@ class Test:
     accel: str
     timeout_s: int
     quick: str                  # kernels of the matrix that it runs on too: 'yes' is all of them, or prefixes
+    usual: bool                 # its machine has 8 CPUs, or is the test's only one
     odd: bool                   # its machine is tried on the oldest and the newest kernel too
     own_boot: bool
     twice: bool
@@ -122,8 +123,9 @@ def read_tests():
         for shape in head["topology"].split():
             topology(shape)
             yes = {key for key, value in head.items() if value == "yes"}
+            usual = shape in ("8", head["topology"])
             test = Test(path.stem, shape, head["accel"], int(head["timeout"]),
-                        head.get("quick", ""), shape in head.get("odd", "").split(), bool({"own-boot", "twice"} & yes), "twice" in yes,
+                        head.get("quick", ""), usual, shape in head.get("odd", "").split(), bool({"own-boot", "twice"} & yes), "twice" in yes,
                         head.get("kernels", ""), "long" in yes, head.get("needs", ""), head.get("append", ""))
             out.append(test)
             if shape in head.get("rustland", "").split():
@@ -393,7 +395,7 @@ def choose(args):
         def quick(kernel):
             wanted = {"yes", kernel}
             end = kernel in (OLDEST, NEWEST)
-            return [t for t in common if t.topology == "8" and wanted & set(t.quick.split()) or end and t.odd]
+            return [t for t in common if t.usual and wanted & set(t.quick.split()) or end and t.odd]
         # The default kernel runs all of them anyway.
         return [(k, quick(k)) for k in args.kernel or MATRIX if k != DEFAULT_PREFIX] + special
     return [(k, common if not args.test else tests) for k in args.kernel or [DEFAULT_PREFIX]]
@@ -477,7 +479,7 @@ def self_test():
 
 def run_of_fakes(folder, base):
     """What Run stores and recalls of simulated boots."""
-    tests = [Test(name, "8", "icount", 10, "", False, False, False, "", False, "", "") for name in ("one", "two")]
+    tests = [Test(name, "8", "icount", 10, "", True, False, False, False, "", False, "", "") for name in ("one", "two")]
 
     class Acted(Run):
         def __init__(self, memory, boots, verdicts, recalls=True):
