@@ -7,7 +7,8 @@ A test is a shell script whose first lines give its requirements:
   # topology: 8         the machines (lab.py boot --help); several: '1 4 3x5x2'
   # accel: tcg          or icount, where time is counted in instructions
   # timeout: 120        guest seconds
-  # quick: yes          also run on every kernel of the matrix, of several machines on '8'; '6.16 7.3': on these
+  # quick: yes          also run on every kernel of the matrix; '6.16 7.3': on these. Of several
+                        machines only on 8
   # odd: 3 3x2x2        these of the machines also on the oldest and the newest kernel of the matrix
   # own-boot: yes       it shares no boot
   # twice: yes          its own boot, done twice: both must print the same bytes
@@ -28,7 +29,7 @@ A test is a shell script whose first lines give its requirements:
 Tests that want the same machine share a boot. What a test needs may be named instead of the test.
 The last line is 'N passed, N failed, N skipped'.
 
-  guest_tests.py nice stress -v        these two, with all that they print
+  guest_tests.py nice shapes -v        these two, with all that they print
   guest_tests.py --kernel 6.18 load    on another kernel
   guest_tests.py rustland              all with --backend rust
   guest_tests.py --matrix              the quick ones on every kernel of the matrix
@@ -120,12 +121,19 @@ def read_tests():
         for key in ("topology", "accel", "timeout"):
             if key not in head:
                 raise LabError(f"{path.name} has no line '# {key}: ...': add it below the licence line")
-        for shape in head["topology"].split():
-            topology(shape)
+        shapes = head["topology"].split()
+        for shape in shapes + (odd := head.get("odd", "").split()):
+            try:
+                topology(shape)
+            except LabError as e:
+                raise LabError(f"{path.name}: {e}") from e
+            if shape not in shapes:
+                raise LabError(f"{path.name}: '# odd:' has {shape}, which '# topology:' has not")
+        for shape in shapes:
             yes = {key for key, value in head.items() if value == "yes"}
             usual = shape in ("8", head["topology"])
             test = Test(path.stem, shape, head["accel"], int(head["timeout"]),
-                        head.get("quick", ""), usual, shape in head.get("odd", "").split(), bool({"own-boot", "twice"} & yes), "twice" in yes,
+                        head.get("quick", ""), usual, shape in odd, bool({"own-boot", "twice"} & yes), "twice" in yes,
                         head.get("kernels", ""), "long" in yes, head.get("needs", ""), head.get("append", ""))
             out.append(test)
             if shape in head.get("rustland", "").split():
@@ -384,7 +392,7 @@ def choose(args):
             raise LabError(f"no such guest test: {', '.join(sorted(unknown))}; --list shows them")
         tests = [t for t in tests if {t.name, t.needs} & set(args.test)]
     if args.topology:
-        tests = [t for t in tests if t.topology == args.topology]
+        tests = [t for t in tests if topology(t.topology) == topology(args.topology)]
     if not args.test and not args.every_kernel:
         tests = [t for t in tests if not t.long]
     common = [t for t in tests if not t.kernel]
@@ -426,7 +434,7 @@ def parse_args():
     ap.add_argument("--matrix", action="store_true", help=f"the quick tests on {', '.join(MATRIX)}, less {DEFAULT_PREFIX}")
     ap.add_argument("--every-kernel", action="store_true", help="all tests on each kernel of the matrix")
     ap.add_argument("--times", type=int, default=1,
-                    help="factor for the time of random tests (stress); reload repeats 50 times")
+                    help="factor for the time of random tests (shapes); reload repeats 50 times")
     ap.add_argument("--topology", type=topology_word, help="only tests that need this machine")
     ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"), help="the binary under test")
     ap.add_argument("--require-vm", action="store_true", help="of the matrix, at most one kernel may be missing")

@@ -12,8 +12,8 @@ from pathlib import Path
 from archive import CACHE, Archive, LabError, codename, fetching, say, version_key
 
 DEFAULT_PREFIX = "7.2"
-# The matrix of scripts/test: every kernel series in the archive that has sched_ext and working BTF;
-# "-rt": built with PREEMPT_RT.
+# The matrix of scripts/test: every kernel series in the archive that has sched_ext and working BTF,
+# or that is built here with it; "-rt": built with PREEMPT_RT.
 MATRIX = ("6.12", "6.16", "6.18", "6.19", "7.0", "7.2", "7.3", "7.2-rt")
 OLDEST, NEWEST = "6.12", "7.3"
 SUITES = ("sid", "forky", "trixie-backports", "experimental")
@@ -40,7 +40,7 @@ class Kernel:
     @staticmethod
     def get(prefix=DEFAULT_PREFIX, refresh=False):
         """The newest Debian kernel whose version starts with prefix, of the rt flavour if that ends with -rt, else of the
-        cloud flavour; once fetched it is kept until refresh.
+        cloud flavour, or one that is built here (BUILT); once there it is kept until refresh.
         ROOST_KERNEL (and ROOST_KCONFIG) name an image to be used in place of the default kernel."""
         given = os.environ.get("ROOST_KERNEL")
         if given and prefix == DEFAULT_PREFIX:
@@ -112,10 +112,13 @@ def _build(series):
     if not archive.has(package):
         raise NoSuchKernel(f"the package {package} is not in Debian's suite {BUILT[series]}: set ROOST_KERNEL to a kernel image")
     dest = _built(series)
-    work = dest.with_name(f"{dest.name}.partial")
-    archive.unpack([package], work)
-    say(f"building Linux {series} with sched_ext (once, some 10 minutes of CPU time)")
+    # What an interrupted build has left goes; its make may still write there.
+    for left in dest.parent.glob("*.building.*"):
+        shutil.rmtree(left, ignore_errors=True)
+    work = dest.with_name(f"{dest.name}.building.{os.getpid()}")
     try:
+        archive.unpack([package], work)
+        say(f"building Linux {series} with sched_ext (once, some 15 minutes of CPU time)")
         tar = next((work / "usr/src").glob("*.tar.xz"))
         subprocess.run(["tar", "-C", work, "--strip-components=1", "-xf", tar], check=True)
         subprocess.run([RECIPE[0], work], check=True)
@@ -124,9 +127,10 @@ def _build(series):
         release = image_release(image)
         image.rename(work / f"kept/boot/vmlinuz-{release}")
         (work / ".config").rename(work / f"kept/boot/config-{release}")
+        shutil.rmtree(dest, ignore_errors=True)
         (work / "kept").rename(dest)
-    except subprocess.CalledProcessError as e:
-        raise LabError(f"Linux {series} does not build ({Path(e.cmd[0]).name}, status {e.returncode}): see the messages above") from e
+    except (subprocess.CalledProcessError, OSError) as e:
+        raise LabError(f"Linux {series} does not build ({e}): see the messages above, and 'df {CACHE}'") from e
     finally:
         shutil.rmtree(work, ignore_errors=True)
     say(f"kernel {release} is in {dest}")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The virtual machine lab: real sched_ext kernels in QEMU, without installing any.
 
-  lab.py kernel [PREFIX...]              fetch the newest Debian kernel of each version, print release and path
+  lab.py kernel [PREFIX...]              fetch the newest kernel of each version, print release and path
   lab.py qemu                            fetch a QEMU that can count instructions, print its command
   lab.py check                           say what a boot would use; exit status 1 and the reason when there can be none
   lab.py boot [--topology T] [--accel A] [--program P]... [--script FILE]   boot, run the script (default: a prompt)
@@ -69,7 +69,7 @@ def main():
     c = sub.add_parser("check", help="print what a boot would use")
     c.set_defaults(run=_cmd_check)
     b = sub.add_parser("boot", help="boot a guest", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    b.add_argument("--kernel", default=DEFAULT_PREFIX, help="version prefix of the Debian kernel")
+    b.add_argument("--kernel", default=DEFAULT_PREFIX, help="version prefix of the kernel")
     b.add_argument("--topology", type=topology_word, default="8", help=f"the guest's machine: {SHAPES}")
     b.add_argument("--accel", choices=ACCELS, default="tcg", help="how time passes: emulated on the host's clock, "
                    "emulated with a clock that counts instructions, or KVM")

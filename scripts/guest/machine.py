@@ -40,7 +40,16 @@ class Topology:
 
     @property
     def memory_mib(self):
-        return max(1024, 32 * self.cpus)
+        """Divides by the number of nodes."""
+        return -(-max(1024, 32 * self.cpus) // self.nodes) * self.nodes
+
+    @property
+    def last_apic_id(self):
+        """Each level has bits of its own."""
+        out = 0
+        for count in (self.nodes, self.llcs_per_node, self.cores, self.threads):
+            out = (out << (count - 1).bit_length()) + count - 1
+        return out
 
     def qemu_args(self):
         """A die is an LLC, and a socket a node."""
@@ -58,7 +67,7 @@ SHORT = {"8": "2x2x2", "16": "4x2x2", "64": "8x4x2", "2node": "2:1x2x2"}
 SHAPE = re.compile(r"(?:(\d+):)?(\d+)x(\d+)x(\d+)|(\d+)")
 SHAPES = ("LLCs x cores x threads, as 3x5x2; with nodes before it, as 2:1x2x2; or a number of cores with one LLC, as 12. "
           f"Short: {', '.join(f'{name} is {shape}' for name, shape in SHORT.items())}")
-MAX_GUEST_CPUS = 255            # of QEMU's machine without an interrupt remapper
+MAX_APIC_ID = 254               # of QEMU's machine without an interrupt remapper
 
 
 def topology(word):
@@ -67,9 +76,9 @@ def topology(word):
     if shape:
         nodes, llcs, cores, threads, flat = (int(n) if n else 1 for n in shape.groups())
         out = Topology(nodes, llcs, cores * flat, threads)
-        if 0 < out.cpus <= MAX_GUEST_CPUS:
+        if out.cpus and out.last_apic_id <= MAX_APIC_ID:
             return out
-    raise LabError(f"no machine of 1 to {MAX_GUEST_CPUS} CPUs is described by {word!r}: write {SHAPES}")
+    raise LabError(f"{word!r} is no machine of 1 to some 250 CPUs: write {SHAPES}")
 
 
 def topology_word(word):

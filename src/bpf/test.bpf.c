@@ -85,7 +85,7 @@ int decide(void *ctx)
 /* As above, for a pair of CPUs. */
 subprog s32 decide_pair(u32 i)
 {
-	struct pair *pair = &pairs[i % NR_PAIRS];
+	struct pair *pair = &pairs[masked(i, NR_PAIRS)];
 
 	return place_query(gather(pair->this_cpu, pair->prev)).cpu;
 }

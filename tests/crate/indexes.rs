@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! No address in the BPF object is computed from an OR of two registers. The compiler likes to turn
-//! a sum into an OR where no bit can carry; of an OR a verifier knows no bound but the next power of
-//! two, so a table with rows for 12 CPUs would not load. `masked` in src/bpf/policy/port.h and
-//! `stats_of_cpu` in src/bpf/port.bpf.h prevent it.
+//! No address in the BPF object is computed from an OR of two registers. The compiler turns a sum
+//! into an OR where no bit can carry. Of an OR a verifier knows no bound but the next power of two,
+//! so a table with rows for 12 CPUs would not load. `masked` in src/bpf/policy/port.h and
+//! `stats_of_cpu` in src/bpf/port.bpf.h prevent it. ORs with constants are not followed: most of
+//! them choose one of two offsets.
 
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,10 +65,12 @@ fn set(tainted: &mut Tainted, place: i16, is: bool) {
 
 fn compute(insn: Insn, tainted: &mut Tainted) {
     const ADD: u8 = 0x00;
+    const SUB: u8 = 0x10;
     const MUL: u8 = 0x20;
     const OR: u8 = 0x40;
     const AND: u8 = 0x50;
     const SHIFT_LEFT: u8 = 0x60;
+    const SHIFT_RIGHT: [u8; 2] = [0x70, 0xc0];
     const MOVE: u8 = 0xb0;
     let dst = tainted.contains(&insn.dst);
     let src = insn.of_registers() && tainted.contains(&insn.src);
@@ -75,9 +78,11 @@ fn compute(insn: Insn, tainted: &mut Tainted) {
         OR => dst || insn.of_registers(),
         AND => dst && src,
         MOVE => src,
-        ADD | MUL => dst || src,
+        ADD | SUB | MUL => dst || src,
         SHIFT_LEFT => dst,
-        // A bit, a rest or a part of it: no longer an index made by this OR.
+        // By 32 and less an extension of 32 bits; by more it gives a bound.
+        shift if SHIFT_RIGHT.contains(&shift) => dst && !insn.of_registers() && insn.imm <= 32,
+        // A rest, a quotient, a bit of it: no longer an index made by this OR.
         _ => false,
     };
     set(tainted, insn.dst, is);
@@ -198,6 +203,8 @@ fn program(words: &[(u8, i16, i16, i16, i32)]) -> Vec<Insn> {
 fn an_index_that_is_an_or_is_found() {
     const OR: (u8, i16, i16, i16, i32) = (0x4f, 1, 2, 0, 0);
     const TIMES_8: (u8, i16, i16, i16, i32) = (0x67, 1, 0, 0, 3);
+    const EXTEND: (u8, i16, i16, i16, i32) = (0x67, 1, 0, 0, 32);
+    const TRUNCATE: (u8, i16, i16, i16, i32) = (0x77, 1, 0, 0, 29);
     const ADD: (u8, i16, i16, i16, i32) = (0x0f, 3, 1, 0, 0);
     const READ: (u8, i16, i16, i16, i32) = (0x79, 0, 3, 0, 0);
     const EXIT: (u8, i16, i16, i16, i32) = (0x95, 0, 0, 0, 0);
@@ -208,6 +215,7 @@ fn an_index_that_is_an_or_is_found() {
     let skips_one = (0x15, 5, 0, 1, 0);
     for (words, bad) in [
         (vec![OR, TIMES_8, ADD, READ, EXIT], vec![3]),
+        (vec![OR, EXTEND, TRUNCATE, ADD, READ, EXIT], vec![4]),
         (vec![OR, MASK, TIMES_8, ADD, READ, EXIT], vec![]),
         (vec![TIMES_8, ADD, READ, EXIT], vec![]),
         // It survives on the stack, and on one of two ways.

@@ -27,6 +27,7 @@ fn help_is_printed_and_nothing_done() {
     for script in [
         "scripts/deb",
         "scripts/deny",
+        "scripts/freshdeps",
         "scripts/fuzz",
         "scripts/run",
         "scripts/setup",
@@ -48,6 +49,10 @@ fn wrong_words_are_refused_at_once() {
         refusal(&top("scripts/run", &["--topology", "3x"])),
         "run: --topology 3x: expected LLCs x cores x threads, for example 3x5x2, or a number of cores"
     );
+    for empty_or_large in ["0", "3x0x2", "256", "99x99x99", "2:64x1x2"] {
+        let said = refusal(&top("scripts/run", &["--topology", empty_or_large]));
+        assert!(said.contains("expected LLCs x cores"), "{said}");
+    }
     assert!(refusal(&top("scripts/run", &["--topology"])).contains("wants LLCs x cores"));
     assert_eq!(
         refusal(&top("scripts/setup", &["--no-bulid"])),

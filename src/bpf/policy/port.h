@@ -121,11 +121,13 @@
 /*
  * @i as an index of a table of @size entries, a power of two; natively @i is below it. What the
  * compiler knows of @i, the verifier may have forgotten, for example in a loop: so the mask stands
- * behind opaque(), where the compiler must keep it. Every table of a fixed size is indexed by this.
+ * behind opaque(), where the compiler must keep it. 64 bits, because a verifier forgets the bound
+ * of a 32-bit value that is spilled. Every table of a fixed size is indexed by this, unless the
+ * index is a constant or has just been compared.
  */
 #define masked(i, size)                                                                            \
 	({                                                                                         \
-		u32 index_ = (i);                                                                  \
+		u64 index_ = (u32)(i);                                                             \
 		_Static_assert(!((size) & ((size) - 1)), "a power of two");                        \
 		opaque(index_);                                                                    \
 		index_ % (size);                                                                   \
