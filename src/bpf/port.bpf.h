@@ -12,7 +12,7 @@
 
 #define subprog	  __noinline
 #define nonnull	  __arg_nonnull
-#define opaque(x) asm("" : "+r"(x))
+#define opaque(x) barrier_var(x)
 #define may_loop  can_loop
 #define from_zero unknown_zero
 
@@ -25,22 +25,22 @@ static __always_inline const volatile struct machine_facts *machine_facts(void)
 
 static __always_inline const volatile struct cpu_facts *cpu_facts(s32 cpu)
 {
-	return &cpus[masked(cpu, MAX_CPUS)];
+	return &cpus[(u32)cpu % MAX_CPUS];
 }
 
 static __always_inline const volatile struct llc_facts *llc_facts(u32 llc)
 {
-	return &llcs[masked(llc, MAX_LLCS)];
+	return &llcs[llc % MAX_LLCS];
 }
 
 static __always_inline const volatile struct node_facts *node_facts(u32 node)
 {
-	return &nodes[masked(node, MAX_NODES)];
+	return &nodes[node % MAX_NODES];
 }
 
 static __always_inline s32 llc_cpu(u32 index)
 {
-	return llc_cpus[masked(index, MAX_CPUS)];
+	return llc_cpus[index % MAX_CPUS];
 }
 
 static __always_inline const volatile struct tunables *tunables(void)
@@ -53,7 +53,7 @@ static __always_inline const struct policy_image *image_now(void)
 {
 	u32 slot = *(volatile u32 *)&policy.index;
 
-	return &policy.slot[masked(slot, 2)];
+	return &policy.slot[slot % 2];
 }
 
 static __always_inline const struct arm *arm_of(const struct policy_image *image, u32 arm)
@@ -87,12 +87,12 @@ static __always_inline u64 llc_scan_bound(u32 llc)
 
 static __always_inline struct cpu_state *cpu_state(s32 cpu)
 {
-	return &cpu_states[masked(cpu, MAX_CPUS)];
+	return &cpu_states[(u32)cpu % MAX_CPUS];
 }
 
 static __always_inline struct llc_state *llc_state(u32 llc)
 {
-	return &llc_states[masked(llc, MAX_LLCS)];
+	return &llc_states[llc % MAX_LLCS];
 }
 
 static __always_inline struct llc_sets *llc_sets(void)
@@ -320,14 +320,15 @@ static __always_inline bool atomic_cas(u64 *p, u64 old, u64 v)
 /*
  * This CPU's rows, one for each arm. The only index whose bound is the machine's: there are rows
  * for as many CPUs as the kernel has (counters.rs), and every verifier knows that number. It is
- * opaque, because the compiler would OR the arm into it: of an OR the verifier knows no bound but
+ * hidden from the compiler, which would OR the arm into it: of an OR the verifier knows no bound but
  * the next power of two.
  */
 static __always_inline struct cpu_stats *stats_of_cpu(void)
 {
 	u64 first = running_cpu() * MAX_ARMS;
 
-	opaque(first);
+	/* As opaque(), but the compiler may still see that two are the same. */
+	asm("" : "+r"(first));
 	return &stats[first];
 }
 

@@ -47,7 +47,7 @@ static __always_inline u64 decayed(u64 avg, u64 ns)
 	if (periods >= HALF_LIFE_PERIODS * 32)
 		return 0;
 	avg >>= periods / HALF_LIFE_PERIODS;
-	avg = (avg * power_of_y[masked(periods, HALF_LIFE_PERIODS)]) >> 32;
+	avg = (avg * power_of_y[periods % HALF_LIFE_PERIODS]) >> 32;
 	return avg - ((avg * part) >> PERIOD_SHIFT);
 }
 
