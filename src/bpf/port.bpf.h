@@ -320,8 +320,8 @@ static __always_inline bool atomic_cas(u64 *p, u64 old, u64 v)
 /*
  * This CPU's rows, one for each arm. The only index whose bound is the machine's: there are rows
  * for as many CPUs as the kernel has (counters.rs), and every verifier knows that number. It is
- * hidden from the compiler, which would OR the arm into it: of an OR the verifier knows no bound but
- * the next power of two.
+ * hidden from the compiler, which would OR the arm into it: of an OR the verifier knows no bound
+ * but the next power of two.
  */
 static __always_inline struct cpu_stats *stats_of_cpu(void)
 {

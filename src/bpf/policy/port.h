@@ -121,8 +121,8 @@
 /*
  * @i as an index of a table of @size entries, a power of two; natively @i is below it. What the
  * compiler knows of @i, the verifier may have forgotten, for example in a loop: so the mask stands
- * behind opaque(), where the compiler must keep it. Tables of CPUs, LLCs and nodes have a bare mask:
- * with the barrier in their accessors verifiers check twice to seven times as many instructions.
+ * behind opaque(), where the compiler must keep it. Tables of CPUs, LLCs and nodes have a bare
+ * mask: with a barrier in their accessors verifiers check two to five times as many instructions.
  */
 #define masked(i, size)                                                                            \
 	({                                                                                         \
