@@ -4,8 +4,9 @@
 OpenMetrics parser of its Python client, all of Debian's packages, unpacked into the cache; and Grafana's model of a dashboard,
 of PyPI. Needs no root and no scheduler: tests/monitoring/serve.rs serves invented statistics. The last line is 'N passed, N failed, N skipped'.
 
-  scripts/monitoring.py [--require]
+  scripts/monitoring.py [--require] [--sdk]
     --require   unavailable packages are a failure, not a skip
+    --sdk       also Grafana's model
 """
 import argparse
 import json
