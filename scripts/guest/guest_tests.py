@@ -13,7 +13,7 @@ A test is a shell script whose first lines give its requirements:
   # own-boot: yes       it shares no boot
   # twice: yes          its own boot, done twice: both must print the same bytes
   # kernels: 7.1        only on that kernel, with the matrix
-  # long: yes           only where it is named, or with --every-kernel
+  # long: yes           only where it is named, or with --every-kernel; machines: on these
   # append: WORDS       put on the kernel's command line
   # rustland: 4         another test, rustland-NAME, is the same with --backend rust, on that
                         machine; it takes long, and needs rustland
@@ -122,19 +122,20 @@ def read_tests():
             if key not in head:
                 raise LabError(f"{path.name} has no line '# {key}: ...': add it below the licence line")
         shapes = head["topology"].split()
-        for shape in shapes + (odd := head.get("odd", "").split()):
+        odd, long = (head.get(key, "").split() for key in ("odd", "long"))
+        for shape in [s for s in shapes + odd + long if s != "yes"]:
             try:
                 topology(shape)
             except LabError as e:
                 raise LabError(f"{path.name}: {e}") from e
             if shape not in shapes:
-                raise LabError(f"{path.name}: '# odd:' has {shape}, which '# topology:' has not")
+                raise LabError(f"{path.name}: '# odd:' or '# long:' has {shape}, which '# topology:' has not")
         for shape in shapes:
             yes = {key for key, value in head.items() if value == "yes"}
             usual = shape in ("8", head["topology"])
             test = Test(path.stem, shape, head["accel"], int(head["timeout"]),
                         head.get("quick", ""), usual, shape in odd, bool({"own-boot", "twice"} & yes), "twice" in yes,
-                        head.get("kernels", ""), "long" in yes, head.get("needs", ""), head.get("append", ""))
+                        head.get("kernels", ""), shape in long or "long" in yes, head.get("needs", ""), head.get("append", ""))
             out.append(test)
             if shape in head.get("rustland", "").split():
                 name = f"{RUSTLAND}-{test.name}"
@@ -536,7 +537,7 @@ def main():
         return self_test()
     try:
         plan = choose(args)
-        left = sorted({t.name for t in read_tests() if t.long} - {t.name for _, tests in plan for t in tests})
+        left = sorted({f"{t.name}/{t.topology}" for t in read_tests() if t.long and t not in plan[0][1]})
         if left and not args.test:
             print(f"# left out because they take long: {' '.join(left)}; scripts/test --full runs them")
         if args.list:

@@ -10,15 +10,15 @@ CG=/sys/fs/cgroup
 hog -w 0 -t 100 n=2 >/dev/null &
 HOGS=$!
 n=0
-while [ $n -lt 15 ]; do
+while [ $n -lt 6 ]; do
 	mkdir -p $CG/a$n/b
 	echo +cpu >$CG/a$n/cgroup.subtree_control
-	echo $((1 + n * 700)) >$CG/a$n/cpu.weight
+	echo $((1 + n * 1900)) >$CG/a$n/cpu.weight
 	sh -c "echo \$\$ >$CG/a$n/b/cgroup.procs; forks 20 2 >/dev/null; echo \$\$ >$CG/cgroup.procs" || break
 	rmdir $CG/a$n/b $CG/a$n || break
 	n=$((n + 1))
 done
-check "15 groups (got $n)" [ $n = 15 ]
+check "6 groups (got $n)" [ $n = 6 ]
 stop_roost
 kill $HOGS
 while :; do

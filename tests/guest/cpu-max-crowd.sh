@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Thousands of tasks on one CPU, in a group that may run 1 ms in 100 ms, or 1 ms in a second. None
+# Thousands of tasks on one CPU, in a group that may run 1 ms in a second, or in 100 ms. None
 # waits so long that the kernel ends the scheduler, and other groups get what they are due.
 # topology: 2
 # accel: icount
@@ -30,7 +30,7 @@ of() {
 	check "the scheduler stays: $1" roost_enabled
 	roost_enabled || start_roost
 }
-of 1000 100000
+[ "$TIMES" = 1 ] || of 1000 100000
 of 10000 1000000
 stop_roost
 finish

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # From 7.2 on the kernel reserves a part of each CPU for sched_ext at the load. Deadline tasks that
 # hold it, even asleep, make the kernel refuse: the scheduler says why. Without them it loads.
-# quick: 7.3
 # topology: 2
 # accel: icount
 # timeout: 90

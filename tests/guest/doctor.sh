@@ -3,7 +3,7 @@
 # topology: 8
 # accel: icount
 # timeout: 60
-# quick: 6.12 6.16 7.3 7.2-rt
+# quick: 6.12 7.3
 . /tests/lib.sh
 scx_roost doctor >/tmp/doctor 2>&1
 rc=$?

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A fork that the kernel refuses leaves the state of the parent alone.
-# topology: 2
+# topology: 8
 # accel: icount
 # timeout: 60
 # quick: 6.12 6.16 7.0

@@ -3,6 +3,7 @@
 # topology: 1 4
 # accel: icount
 # timeout: 120
+# long: 1
 . /tests/lib.sh
 start_roost
 # Weights are those of the kernel's sched_prio_to_weight.

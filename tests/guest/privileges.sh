@@ -4,7 +4,7 @@
 # topology: 8
 # accel: icount
 # timeout: 200
-# quick: 6.16 7.3
+# quick: 6.16
 . /tests/lib.sh
 LOAD=000000c000000000
 NONE=0000000000000000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Loads and unloads 20 times, 50 times in a full run, under load.
+# Loads and unloads 8 times, 50 times in a full run, under load.
 # topology: 2
 # accel: tcg
 # timeout: 1500
@@ -7,7 +7,7 @@
 # Tasks that come and go all the time, but leave most of the emulated CPUs' time for loading.
 probe sleep 1500 100000 >/dev/null &
 probe sleep 1500 100000 >/dev/null &
-[ "$TIMES" -gt 1 ] && CYCLES=50 || CYCLES=20
+[ "$TIMES" -gt 1 ] && CYCLES=50 || CYCLES=8
 n=0
 while [ $n -lt $CYCLES ]; do
 	scx_roost >$LOG 2>&1 &

@@ -4,6 +4,7 @@
 # topology: 2 8
 # accel: icount
 # timeout: 200
+# long: 8
 . /tests/lib.sh
 echo 65000 >/proc/sys/kernel/threads-max
 echo 65000 >/proc/sys/kernel/pid_max

@@ -2,12 +2,11 @@
 # Every machine: it loads; 'topology' and 'status' say what the kernel shows; it stays enabled under
 # a mixed load whose tasks keep changing their affinity; a CPU goes and comes; it ends.
 # Keep the counts that are no power of two: where the count is one, a verifier accepts bad indexes.
-# topology: 1 3 3:1x1x2 8 3x2x2 2x6x2 2node 64
+# topology: 1 3 3:1x1x2 3x2x2 2x6x2 2node 64
 # odd: 3 3x2x2
 # accel: icount
 # timeout: 180
-# rustland: 1 3 8 2node
-# quick: 6.12 6.16 7.3 7.2-rt
+# rustland: 1 3 3x2x2 2node
 . /tests/lib.sh
 SYS=/sys/devices/system
 scx_roost topology | sed 's/^/# /'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The same icount boot, done twice, prints the same bytes: times, switches and clocks of a load.
-# topology: 8
+# topology: 2
 # accel: icount
 # timeout: 120
 # twice: yes
