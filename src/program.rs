@@ -11,7 +11,7 @@ use crate::cli::{self, Command, Socket, pages};
 use crate::clients::export;
 use crate::clients::{ctl, exec, monitor as live, status, stop};
 use crate::daemon::control::Origin;
-use crate::daemon::load::Rescued;
+use crate::daemon::exit::Rescued;
 use crate::daemon::process;
 use crate::daemon::scheduler::{Error, Scheduler};
 use crate::doctor;
@@ -28,6 +28,7 @@ use crate::util::journal;
 use crate::util::print;
 use crate::util::privileges::Capabilities;
 use crate::util::refusal::BadConfig;
+use crate::util::stderr::{self, Stderr};
 use crate::util::stop::{Bell, Stop, stopper};
 #[cfg(feature = "sim")]
 use crate::util::whole_file;
@@ -36,9 +37,9 @@ use anyhow::{Context, Result, bail};
 use log::{Level, Log, Metadata, Record, info};
 use nix::sys::signal::{SigSet, Signal};
 use serde::Serialize;
-use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
+use simplelog::{ConfigBuilder, LevelFilter, WriteLogger};
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::LineWriter;
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread::Builder;
@@ -60,7 +61,7 @@ pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match cli::parse(args).and_then(perform) {
         Ok(code) => code,
         Err(e) => {
-            complain(Level::Error, &format!("{e:#}"));
+            complain(Level::Error, &format!("{e:#}{}", remedy(&e)));
             match e.downcast_ref() {
                 Some(Error::Ended(why)) if why.is::<Rescued>() => ExitCode::from(RESCUED),
                 Some(Error::NotStarted(why)) if why.is::<BadConfig>() => ExitCode::from(BAD_CONFIG),
@@ -71,6 +72,22 @@ pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// What to do about a limit, of which the error alone says little.
+fn remedy(error: &anyhow::Error) -> &'static str {
+    let io = error
+        .chain()
+        .find_map(|e| e.downcast_ref::<std::io::Error>());
+    match io.and_then(std::io::Error::raw_os_error) {
+        Some(libc::EMFILE | libc::ENFILE) => "; raise the limit of open files (ulimit -n)",
+        Some(libc::EAGAIN) if error.to_string().contains("thread") => {
+            "; a limit of tasks is reached: of the group (pids.max, TasksMax= of a unit), the user \
+             (ulimit -u) or the machine (kernel.threads-max)"
+        }
+        Some(libc::ENOMEM) => "; memory is short, or limited (memory.max, MemoryMax= of a unit)",
+        _ => "",
+    }
+}
+
 /// To stderr, with the priority if that is systemd's journal.
 fn complain(level: Level, what: &str) {
     let text = format!("scx_roost: {what}\n");
@@ -78,7 +95,7 @@ fn complain(level: Level, what: &str) {
         true => journal::lines(level, &text),
         false => text,
     };
-    eprint!("{text}");
+    stderr::text(&text);
 }
 
 fn perform(command: Command) -> Result<ExitCode> {
@@ -158,6 +175,7 @@ fn schedule(
     hangup: Option<SigSet>,
 ) -> Result<()> {
     process::one_heap();
+    process::open_files()?;
     process::may_be_urgent();
     process::without_huge_pages();
     let locked = match lock_memory {
@@ -314,8 +332,7 @@ impl Log for Journal {
     fn log(&self, record: &Record) {
         if self.enabled(record.metadata()) {
             let lines = journal::lines(record.level(), &record.args().to_string());
-            // Without a reader there is nowhere to say so.
-            let _ = std::io::stderr().lock().write_all(lines.as_bytes());
+            stderr::text(&lines);
         }
     }
 
@@ -344,13 +361,8 @@ fn log_to_terminal(level: LevelFilter) -> Result<()> {
         .set_target_level(LevelFilter::Off)
         .set_thread_level(LevelFilter::Off)
         .set_location_level(LevelFilter::Off);
-    let color = if std::io::stderr().is_terminal() {
-        ColorChoice::Auto
-    } else {
-        ColorChoice::Never
-    };
-    TermLogger::init(level, config.build(), TerminalMode::Stderr, color)
-        .context("cannot start logging")
+    let lines = LineWriter::new(Stderr);
+    WriteLogger::init(level, config.build(), lines).context("cannot start logging")
 }
 
 /// Blocks SIGHUP, in all threads that start later too. None: there is a terminal, and SIGHUP means

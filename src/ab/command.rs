@@ -24,12 +24,13 @@ use crate::machine::Machine;
 use crate::machine::host::Host;
 use crate::util::folder;
 use crate::util::print;
+use crate::util::stderr::{self as printed, say};
 use crate::util::stop::Stop;
 use crate::util::user::give_back;
 use crate::util::whole_file;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -46,7 +47,7 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<ExitCode> {
             let program = std::env::current_exe().context("cannot find this program")?;
             let place = args.place()?;
             let left_out = args.left_out(place.as_ref());
-            left_out.iter().for_each(|text| eprintln!("{text}"));
+            left_out.iter().for_each(|text| say!("{text}"));
             let facts = facts(&Host::new(Path::new("/sys")));
             let mut tasks = args.tasks_at(program, facts, place.as_ref())?;
             let versions = versions(&tasks[0].header.variants()?);
@@ -54,10 +55,10 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<ExitCode> {
                 task.header.host.extend(versions.clone());
             }
             match too_few(&tasks) {
-                Some(text) => eprintln!("warning: {text}"),
+                Some(text) => say!("warning: {text}"),
                 None => no_equivalence(&tasks)
                     .iter()
-                    .for_each(|text| eprintln!("{text}")),
+                    .for_each(|text| say!("{text}")),
             }
             match tasks.as_slice() {
                 [alone] if alone.item.is_none() => return compare_variants(alone, json, stop),
@@ -108,12 +109,12 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
     }
     let rounds = tune::rounds(&task.header, candidates.len());
     let done = made(&task, &rounds)?;
-    eprintln!("{}", outlook(candidates.len(), &rounds, done));
+    say!("{}", outlook(candidates.len(), &rounds, done));
     let begin = Instant::now();
     let tuned = tune::tune(&task.header, candidates, &mut |header, name| {
         let result = tune::file(&task.result, name);
         if stderr().is_terminal() {
-            eprintln!("{name}: {} variants", header.variants.len());
+            say!("{name}: {} variants", header.variants.len());
         }
         let one = Task {
             header: header.clone(),
@@ -165,10 +166,10 @@ fn boot_next(task: &Task, recorded: &Recorded, kernel: &str) -> Result<()> {
     let (made, all) = boots::made(recorded).unwrap_or_default();
     let done = format!("{made} of at most {all} boots are made");
     let Some(command) = &task.next_boot else {
-        eprintln!("{done}: boot {kernel}, then give the same command with --resume");
+        say!("{done}: boot {kernel}, then give the same command with --resume");
         return Ok(());
     };
-    eprintln!("{done}: booting {kernel}");
+    say!("{done}: booting {kernel}");
     let now = Boot::now(&Host::new(Path::new("/sys")), BTreeMap::new())?;
     let (mut file, _) = ResultFile::resume(&task.result, &task.header)?;
     file.append(&Asked {
@@ -204,7 +205,7 @@ fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
         }
         Ok((recorded, end))
     };
-    let outcome = suite_runs::run_all(tasks, &mut compare, &|text| eprintln!("{text}"));
+    let outcome = suite_runs::run_all(tasks, &mut compare, &|text| say!("{text}"));
     let reports = match outcome.reports() {
         Ok(reports) => reports,
         Err(e) => return outcome.end(STOPPED).and(Err(e)),
@@ -250,7 +251,7 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
         program: std::env::current_exe().context("cannot find this program")?,
         call: &service::call,
         stopped: &stopped,
-        warn: &|text| eprintln!("warning: {text}"),
+        warn: &|text| say!("warning: {text}"),
     };
     let mut machine = Real::new(means, task.header.scope, workload)
         .measuring(asked)
@@ -264,7 +265,7 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
         &mut |now| tell(&mut shown, now),
     );
     if stderr().is_terminal() {
-        eprintln!();
+        say!("");
     }
     if made && ended.is_err() && recorded.runs.is_empty() && recorded.failed.is_empty() {
         // No run was made: the file says nothing, and would block the next attempt.
@@ -275,13 +276,10 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
 
 /// On a terminal one line that changes with each run, elsewhere a line for each block.
 fn tell(progress: &mut Shown, now: &Progress) {
-    // Progress that cannot be printed is no error.
-    let _ = match stderr().is_terminal() {
-        true => write!(stderr(), "\r\x1b[K{}", progress.run(now)),
-        false => progress
-            .block(now)
-            .map_or(Ok(()), |line| writeln!(stderr(), "{line}")),
-    };
+    match stderr().is_terminal() {
+        true => printed::text(&format!("\r\x1b[K{}", progress.run(now))),
+        false => progress.block(now).map_or((), |line| say!("{line}")),
+    }
 }
 
 fn show(recorded: &Recorded, page: &Page, json: bool) -> Result<()> {

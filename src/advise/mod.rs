@@ -12,6 +12,7 @@ use crate::machine::{picture, read_advised};
 use crate::sim::table::{Record, change};
 use crate::sim::{self, Report, Row};
 use crate::util::distributions::t_quantile;
+use crate::util::stderr::say;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
@@ -154,7 +155,7 @@ pub fn advise(args: &AdviseArgs) -> Result<Advice> {
     let plans: Vec<_> = plans.collect::<Result<_>>()?;
     let (mut loads, all) = (Vec::new(), plans.len());
     for (at, (load, plan)) in plans.into_iter().enumerate() {
-        eprintln!("simulating '{}', {} of {all}", load.name, at + 1);
+        say!("simulating '{}', {} of {all}", load.name, at + 1);
         let report = sim::run(&plan)?;
         loads.push(Simulated {
             load: load.name,

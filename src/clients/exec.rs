@@ -3,6 +3,7 @@
 //! environment, files, signals and exit status need no forwarding.
 
 use crate::clients::ctl::ask_when_loaded;
+use crate::util::stderr::say;
 use crate::util::user::User;
 use crate::wire::protocol::Op;
 use anyhow::{Context, Result};
@@ -61,7 +62,7 @@ pub fn run(path: &Path, args: ExecArgs) -> Result<ExitCode> {
     command.args(rest);
     user.iter().for_each(|user| user.takes(&mut command));
     let e = command.exec();
-    eprintln!("scx_roost: cannot run {}: {e}", program.display());
+    say!("scx_roost: cannot run {}: {e}", program.display());
     Ok(ExitCode::from(if e.kind() == ErrorKind::NotFound {
         NOT_FOUND
     } else {

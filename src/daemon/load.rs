@@ -10,6 +10,7 @@ use crate::bpf::skel::{BpfSkel, BpfSkelBuilder};
 use crate::bpf::{ToLog, copy_rows, fill_rodata};
 use crate::daemon::bpf_memory::Loaded;
 use crate::daemon::counters::{self, CpuCounters};
+use crate::daemon::exit::{self, Exit};
 use crate::daemon::task_maps;
 use crate::machine::Facts;
 use crate::machine::host::Host;
@@ -17,10 +18,7 @@ use crate::policy::config::Config;
 use anyhow::{Context, Result};
 use libbpf_rs::{Link, OpenObject};
 use log::debug;
-use scx_utils::{
-    ScxExitKind, UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report,
-};
-use std::fmt;
+use scx_utils::{compat, scx_ops_attach, scx_ops_load, scx_ops_open};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -129,42 +127,11 @@ impl<'obj> Instance<'obj> {
     }
 
     /// Detaches, and reports why the scheduler ended. After an error exit the reason is the error.
-    pub fn unload(mut self) -> Result<UserExitInfo> {
+    pub fn unload(mut self) -> Result<Exit> {
         drop(self.link.take());
-        report(&self.skel).map_err(with_remedy)
+        let data = self.skel.maps.data_data.as_ref();
+        exit::report(&data.context("the BPF object has no .data")?.uei)
     }
-}
-
-/// Somebody ended the scheduler by SysRq-S, to save the machine from it. A service manager must not
-/// start it again.
-#[derive(Debug)]
-pub struct Rescued;
-
-impl fmt::Display for Rescued {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("SysRq-S ended the scheduler")
-    }
-}
-
-fn report(skel: &BpfSkel) -> Result<UserExitInfo> {
-    let kind = skel.maps.data_data.as_ref().map(|data| data.uei.kind);
-    uei_report!(skel, uei).map_err(|e| match kind {
-        Some(kind) if kind == ScxExitKind::SysRq as i32 => e.context(Rescued),
-        _ => e,
-    })
-}
-
-/// scx_root_enable_workfn() reserves bandwidth for each CPU's ext_server, since 7.2. Nothing else
-/// there fails with EBUSY after the scheduler has been created, but a hotplug, which is a restart.
-fn with_remedy(exit: anyhow::Error) -> anyhow::Error {
-    if !exit.to_string().contains("scx_root_enable() failed (-16)") {
-        return exit;
-    }
-    exit.context(
-        "the kernel cannot reserve CPU time for sched_ext: tasks of SCHED_DEADLINE hold it (end \
-         those that 'ps -eLo pid,cls,comm' shows as DLN), or its count of them is off ('sysctl -w \
-         kernel.sched_rt_runtime_us=N', with the N that it has, makes it count again)",
-    )
 }
 
 /// Flags of sched_ext_ops that this kernel knows. It refuses a scheduler with others.
@@ -182,18 +149,4 @@ fn known_flags() -> u64 {
     let known = flags.iter().fold(0, |all, f| all | f);
     debug!("sched_ext_ops flags of this kernel: {known:#x}");
     known
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_load_that_deadline_tasks_prevent_is_explained() {
-        let said = |exit: &str| format!("{:#}", with_remedy(anyhow::anyhow!("{exit}")));
-        let refused = "EXIT: runtime error (scx_root_enable() failed (-16)) on CPU 0";
-        assert!(said(refused).contains("SCHED_DEADLINE") && said(refused).ends_with(refused));
-        let other = "EXIT: runtime error (scx_root_enable() failed (-12)) on CPU 0";
-        assert_eq!(said(other), other);
-    }
 }

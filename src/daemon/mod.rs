@@ -5,8 +5,10 @@
 //! that into the kernel's maps.
 
 pub mod bpf_memory;
+pub mod charge;
 pub mod control;
 pub mod counters;
+pub mod exit;
 pub mod load;
 pub mod looks;
 pub mod process;

@@ -3,7 +3,7 @@
 //! process that embeds the scheduler decides for itself.
 
 use crate::util::privileges::Capabilities;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::io::Error;
 
 /// Uses one heap for all threads. Each client of a socket has a thread, and glibc would give each
@@ -32,6 +32,33 @@ pub fn lock_memory() -> Result<Capabilities> {
         true => Capabilities::default(),
         false => Capabilities::IPC_LOCK,
     })
+}
+
+/// The BPF half has about 100 maps and programs, each an open file; frequencies and idle periods
+/// are several files for each CPU.
+const FILES: u64 = 256;
+
+/// Lets the process open as many files as it may: the usual limit of 1,024 is for programs that
+/// use select(2).
+/// Errors: that is too few.
+pub fn open_files() -> Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: each call has a limit that is alive.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+    }
+    ensure!(
+        limit.rlim_max >= FILES,
+        "the limit of open files is {}, and the scheduler needs {FILES}: raise it (ulimit -n; \
+         LimitNOFILE= of a unit)",
+        limit.rlim_max
+    );
+    Ok(())
 }
 
 /// Lets threads raise themselves to nice level -20 without CAP_SYS_NICE, which this process gives

@@ -3,7 +3,9 @@
 //! offline at the load, or when the machine has changed otherwise.
 
 use crate::bpf::intf::{policy_image, tunables};
+use crate::daemon::charge::RootPays;
 use crate::daemon::control::Control;
+use crate::daemon::exit::Exit;
 use crate::daemon::load::{Instance, load_object};
 use crate::daemon::looks::Looks;
 use crate::daemon::scheduler::Ended;
@@ -21,7 +23,6 @@ use crate::wire::stats::source::{CounterSource, Running};
 use anyhow::{Result, bail};
 use libbpf_rs::OpenObject;
 use log::info;
-use scx_utils::UserExitInfo;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -56,8 +57,8 @@ impl Observer {
     }
 }
 
-enum Exit {
-    Kernel(UserExitInfo),
+enum End {
+    Kernel(Exit),
     MachineChanged,
 }
 
@@ -100,20 +101,20 @@ impl Runner {
 
     pub fn run(mut self) -> Result<()> {
         while !self.stop.stopped() {
-            let exit = self.run_once();
-            let again = match &exit {
+            let end = self.run_once();
+            let again = match &end {
                 _ if self.stop.stopped() => false,
-                Ok(Exit::Kernel(info)) => info.should_restart(),
-                Ok(Exit::MachineChanged) => true,
+                Ok(End::Kernel(exit)) => exit.restarts,
+                Ok(End::MachineChanged) => true,
                 Err(_) => false,
             };
-            self.observer.tell_ended(again, exit.as_ref().err());
-            match exit? {
+            self.observer.tell_ended(again, end.as_ref().err());
+            match end? {
                 _ if !again => return Ok(()),
-                Exit::Kernel(_) => {
+                End::Kernel(_) => {
                     info!("restarting: a CPU came online that was offline at the load");
                 }
-                Exit::MachineChanged => {
+                End::MachineChanged => {
                     info!("the machine has changed since this scheduler was loaded: restarting");
                 }
             }
@@ -147,8 +148,9 @@ impl Runner {
     }
 
     /// Loads, watches and unloads the scheduler once.
-    fn run_once(&mut self) -> Result<Exit> {
+    fn run_once(&mut self) -> Result<End> {
         let begin = Instant::now();
+        let root_pays = RootPays::begin(&self.host)?;
         let urgent = Urgent::begin();
         let (machine, hotplug_seq) = read_machine(&self.host, self.restarts > 0)?;
         let cpufreq = CpuFreq::read(&self.host);
@@ -160,6 +162,10 @@ impl Runner {
         let (host, control, source) = (&self.host, &self.control, &self.source);
         let past = self.past;
         let watch = Watch::new(&self.config, host, control, source, &machine, timers, past);
+        let watch = match root_pays.for_good {
+            true => watch,
+            false => watch.pays_itself(),
+        };
         let scans = Scans::new(&facts.llcs, &facts.llc_cpus, self.config.freq_period);
         self.control.set_scans(scans);
         let policy = self
@@ -179,6 +185,7 @@ impl Runner {
         let told = self.control.attach(Box::new(scheduler.live()?), &policy)?;
         scheduler.attach()?;
         drop(urgent);
+        drop(root_pays);
         let counters = scheduler.counters()?;
         let counting = self.source.attach(Box::new(counters), self.describe(&tun));
         self.announce(&policy, &tun, &machine, begin);
@@ -187,19 +194,19 @@ impl Runner {
         let over = looks.wait(&self.stop)?;
         drop(counting);
         drop(told);
-        let info = scheduler.unload()?;
+        let exit = scheduler.unload()?;
         self.past = over.past;
-        if over.left_behind && info.should_restart() && !self.stop.stopped() {
+        if over.left_behind && exit.restarts && !self.stop.stopped() {
             // Reading the machine again would wait for the same file, and nothing could interrupt
             // that.
             bail!(
                 "the machine has changed and cannot be read again, because reading a file in /sys or /proc does not return: find that file, then start scx_roost again"
             );
         }
-        Ok(if over.machine_changed && !info.should_restart() {
-            Exit::MachineChanged
+        Ok(if over.machine_changed && !exit.restarts {
+            End::MachineChanged
         } else {
-            Exit::Kernel(info)
+            End::Kernel(exit)
         })
     }
 

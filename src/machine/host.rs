@@ -5,9 +5,10 @@
 
 use super::files::trimmed;
 use crate::util::plain_file;
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use scx_utils::compat;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -132,11 +133,12 @@ impl Host {
     /// with the scheduler. The kernel refuses the scheduler if a CPU came or went in between.
     pub fn hotplug_seq(&self) -> Result<u64> {
         let path = self.kernel.join("sched_ext/hotplug_seq");
-        let text = std::fs::read_to_string(&path).with_context(|| {
-            format!(
-                "cannot read {}: this kernel has no sched_ext",
-                path.display()
-            )
+        let text = std::fs::read_to_string(&path).map_err(|e| {
+            let why = match e.kind() {
+                ErrorKind::NotFound => ": this kernel has no sched_ext",
+                _ => "",
+            };
+            Error::new(e).context(format!("cannot read {}{why}", path.display()))
         })?;
         text.trim().parse().with_context(|| {
             format!(

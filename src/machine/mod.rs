@@ -22,6 +22,7 @@ mod idle_states;
 mod limits;
 mod load;
 mod modes;
+pub mod own_group;
 pub mod picture;
 mod policy;
 mod power;

@@ -218,10 +218,10 @@ u64 roost_slice_left(struct world *w, const struct task_state *ts)
 	return slice_left(ts);
 }
 
-void roost_yield_request(struct world *w, struct task_state *ts, u32 features)
+void roost_queue_yield(struct world *w, s32 cpu, struct task_state *ts, u32 features)
 {
 	the_world = w;
-	yield_request(ts, features);
+	queue_yield(cpu_state(cpu), ts, features);
 }
 
 u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 features)

@@ -231,9 +231,10 @@ impl World {
         self.run(|w| unsafe { sys::roost_slice_left(w, &task.state) })
     }
 
-    pub fn yield_request(&mut self, task: &mut Task, features: u32) {
-        // SAFETY: see `leave`.
-        self.run(|w| unsafe { sys::roost_yield_request(w, &mut task.state, features) });
+    /// The task, which runs on `cpu` beside others, yields.
+    pub fn yields(&mut self, cpu: usize, task: &mut Task, features: u32) {
+        // SAFETY: see `join`.
+        self.run(|w| unsafe { sys::roost_queue_yield(w, cpu as i32, &mut task.state, features) });
     }
 
     /// How long a running task is protected from the task when it wakes, ns.

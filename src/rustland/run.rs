@@ -10,6 +10,7 @@
 
 use super::core::{BpfScheduler, DispatchedTask, QueuedTask, RL_CPU_ANY, TaskStates, make_room};
 use super::{Books, Clock, Counts, Queued, Stamps};
+use crate::daemon::charge::RootPays;
 use crate::machine::host::Host;
 use crate::machine::{Machine, read_machine, tick_period};
 use crate::placement::topology::{Cpu, Topology};
@@ -126,6 +127,7 @@ fn once(
         .context("the kernel does not tell its tick")?
         .as_nanos() as u64;
     let real_time = RealTime::new()?;
+    let root_pays = RootPays::begin(host)?;
     let mut object = MaybeUninit::<OpenObject>::uninit();
     let mut bpf = BpfScheduler::init(
         &mut object,
@@ -138,6 +140,7 @@ fn once(
         slice,
         "roost_rust",
     )?;
+    drop(root_pays);
     let counting = source.attach(Box::new(counts.clone()), shown);
     let moved = bpf.skel.struct_ops().rustland().hotplug_seq != hotplug_seq;
     let mut scheduler = InRust {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Parallel runs, on as many threads as there are CPUs. The results do not depend on their order.
 
+use crate::util::stderr::{say, text};
 use anyhow::{Result, anyhow};
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -32,7 +33,7 @@ pub fn all<T: Send>(jobs: usize, run: impl Fn(usize) -> Result<T> + Sync) -> Res
                 && logged.elapsed() >= LOGGED
             {
                 *logged = Instant::now();
-                let _ = writeln!(stderr(), "{ended} of {jobs} runs");
+                say!("{ended} of {jobs} runs");
             }
         }
     };
@@ -49,6 +50,5 @@ pub fn all<T: Send>(jobs: usize, run: impl Fn(usize) -> Result<T> + Sync) -> Res
 
 fn show(ended: usize, all: usize) {
     let end = if ended == all { "\n" } else { "" };
-    // A failure to show it does not matter.
-    let _ = write!(stderr(), "\r{ended} of {all} runs{end}");
+    text(&format!("\r{ended} of {all} runs{end}"));
 }

@@ -15,6 +15,7 @@ pub mod print;
 pub mod privileges;
 pub mod refusal;
 pub mod rng;
+pub mod stderr;
 pub mod stop;
 pub mod text;
 pub mod user;

@@ -2,6 +2,7 @@
 //! The user that a command started by root runs as: the invoking user, under sudo, doas or pkexec,
 //! unless another one is named.
 
+use super::stderr::say;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use nix::unistd::{Gid, Group, Uid, geteuid, getgrouplist, setgid, setgroups, setuid};
 use std::ffi::{CString, OsStr, OsString};
@@ -168,7 +169,7 @@ pub fn give_back(made: &File, path: &Path) {
         None => Ok(()),
     });
     if let Err(e) = given {
-        eprintln!(
+        say!(
             "warning: cannot give {} to the invoking user: {e:#}",
             path.display()
         );
@@ -194,7 +195,7 @@ pub fn give_back_folder(folder: &File, path: &Path, name: &Path) {
     };
     if let Err(e) = within {
         let name = name.display();
-        eprintln!("warning: cannot give what is in {name} to the invoking user: {e:#}");
+        say!("warning: cannot give what is in {name} to the invoking user: {e:#}");
     }
     give_back(folder, name);
 }

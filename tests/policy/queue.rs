@@ -546,15 +546,36 @@ fn a_slice_ends_with_the_request_but_has_a_minimum() {
     assert_eq!(world.slice_left(&t), 700_000);
 }
 
+/// yield_task_fair(): a task that is not ahead of the mean forfeits the rest of its request. One
+/// that is ahead only lets others run first, however often it yields.
 #[test]
-fn yielding_often_is_yielding_once() {
+fn a_task_that_yields_forfeits_its_request_until_it_is_ahead() {
     let mut world = world(1);
-    let mut t = task(&world, 1, NICE0);
-    for _ in 0..1_000_000 {
-        world.yield_request(&mut t, 0);
+    let mut tasks: Vec<Task> = (1..=4).map(|pid| task(&world, pid, NICE0)).collect();
+    for t in &mut tasks {
+        world.join(0, t, 0);
+        world.new_request(t, 0);
     }
-    assert_eq!(t.state.deadline - t.state.vruntime, 2 * 2_800_000);
-    assert_eq!(world.slice_left(&t), 2 * 2_800_000);
+    let begin = tasks[0].state.vruntime;
+    world.charge(0, &mut tasks[0], 200_000);
+    let ahead = |t: &Task| t.state.vruntime - begin;
+    for (yields, vruntime) in [(1, 200_000), (1_000_000, 200_000)] {
+        for _ in 0..yields {
+            world.yields(0, &mut tasks[0], 0);
+        }
+        assert_eq!(ahead(&tasks[0]), vruntime);
+        assert_eq!(tasks[0].state.deadline - begin, 200_000 + 2 * 2_800_000);
+    }
+    // The mean is now 50,000 ahead.
+    world.yields(0, &mut tasks[1], 0);
+    assert_eq!(ahead(&tasks[1]), 2_800_000);
+    assert_eq!(tasks[1].state.deadline - begin, 2 * 2_800_000);
+    assert!(drift(&world, 0, &tasks).abs() < i128::from(64 * NICE0));
+    // It has run beyond its request, and was not charged since.
+    tasks[2].state.deadline = tasks[2].state.vruntime;
+    world.yields(0, &mut tasks[2], 0);
+    assert_eq!(ahead(&tasks[2]), 0);
+    assert_eq!(tasks[2].state.deadline - begin, 2_800_000);
 }
 
 #[test]

@@ -144,14 +144,6 @@ static __always_inline void first_request(struct task_state *ts, u32 features)
 }
 
 /*
- * The task yields: its deadline is one request later than a new request's, however often it yields.
- */
-static __always_inline void yield_request(struct task_state *ts, u32 features)
-{
-	ts->deadline = ts->vruntime + 2 * to_virtual(request_ns(ts, features), ts->weight);
-}
-
-/*
  * How long the task may run now while others wait: to the end of its request, but at least the
  * minimum slice. Rounded up: if the minimum is 0, the last virtual ns of a request would otherwise
  * give an empty slice each time.
@@ -335,15 +327,20 @@ static __always_inline u64 mean_moves(struct cpu_state *cs, u64 own, u32 own_wei
 	return moves;
 }
 
-/* The running task has used @ns more. */
-static __always_inline void queue_charge(struct cpu_state *cs, struct task_state *ts, u64 ns)
+/* The running task ages by @own, and the mean with it. Returns by how much the mean moves. */
+static __always_inline u64 queue_age(struct cpu_state *cs, struct task_state *ts, u64 own)
 {
-	u64 own = to_virtual(ns, ts->on_rq_weight);
 	u64 mean = mean_moves(cs, own, ts->on_rq_weight);
 
 	ts->vruntime += own;
-	cs->progress += mean;
 	atomic_add(&cs->avg_vruntime, mean);
+	return mean;
+}
+
+/* The running task has used @ns more. */
+static __always_inline void queue_charge(struct cpu_state *cs, struct task_state *ts, u64 ns)
+{
+	cs->progress += queue_age(cs, ts, to_virtual(ns, ts->on_rq_weight));
 }
 
 /* The CPU runs a task that it counts, or its queues may hold tasks. */
@@ -356,6 +353,26 @@ static __always_inline bool queue_holds(const struct cpu_state *cs)
 static __always_inline bool queue_contended(const struct cpu_state *cs)
 {
 	return cs->weight > cs->curr_weight || cs->uncounted;
+}
+
+/*
+ * The running task, which has been charged, yields: it forfeits the rest of its request, and begins
+ * the next. A task that polls a lock thus leaves the CPU to the lock's holder (kernel:
+ * yield_task_fair()). One that is ahead of the mean is not eligible in the kernel; here its deadline
+ * is a request later than a new request's, however often it yields.
+ */
+static __always_inline void queue_yield(struct cpu_state *cs, struct task_state *ts, u32 features)
+{
+	u64 request = to_virtual(request_ns(ts, features), ts->weight);
+	u64 rest = ts->deadline - ts->vruntime;
+
+	if (before(cs->avg_vruntime + ROUNDING_NS, ts->vruntime)) {
+		ts->deadline = ts->vruntime + 2 * request;
+		return;
+	}
+	if (before(ts->vruntime, ts->deadline))
+		queue_age(cs, ts, rest < request ? rest : request);
+	ts->deadline = ts->vruntime + request;
 }
 
 /*

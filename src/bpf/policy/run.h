@@ -238,9 +238,12 @@ static __always_inline void run_stopping(port_task *p, bool runnable)
 static __always_inline void yields(port_task *p)
 {
 	struct task_state *ts = task_state_of(p);
+	struct cpu_state *cs = cpu_state(task_cpu(p));
 
-	if (ts)
-		yield_request(ts, ts->pol.features);
+	if (ts && queue_contended(cs)) {
+		run_charge(cs, ts, cpu_clock());
+		queue_yield(cs, ts, ts->pol.features);
+	}
 	if (!cpu_away(task_cpu(p)) || local_length(task_cpu(p)))
 		set_slice(p, 0);
 }

@@ -9,6 +9,7 @@ mod rules;
 use crate::daemon::control::Control;
 use crate::doctor::QuotaWalk;
 use crate::machine::host::Host;
+use crate::machine::own_group::{memory_limit, own_group};
 use crate::machine::{
     self, Clocks, Cpu, FreqSource, Machine, Throttled, Throttles, parse_cpulist, resident_kb,
     waiting_permille,
@@ -81,6 +82,8 @@ pub struct Watch {
     freq_source: FreqSource,
     /// No CPU limit of a group is enforced.
     limits_lost: bool,
+    /// The process's own group pays for the memory of the BPF half (`charge`).
+    pays: bool,
     freq_period: Duration,
     host: Host,
     control: Control,
@@ -127,6 +130,7 @@ impl Watch {
         let mut watch = Watch {
             freq_source: config.freq_source.clone(),
             limits_lost: config.ignore_cpu_max || !host.limits_hold(),
+            pays: false,
             freq_period: config.freq_period,
             host: host.clone(),
             control: control.clone(),
@@ -157,6 +161,11 @@ impl Watch {
         control.set_away(Vec::new());
         watch.tell_cpus();
         watch
+    }
+
+    /// The process's own group pays for the memory of the BPF half.
+    pub fn pays_itself(self) -> Watch {
+        Watch { pays: true, ..self }
     }
 
     /// To hand to the next load.
@@ -204,6 +213,7 @@ impl Watch {
         if self.seldom.due(now.monotonic) {
             changed |= self.look_at_modes(now.monotonic, idle);
             self.look_at_rankings();
+            self.look_at_own_limit();
             self.look_at_heat(&now);
         }
         if self.power.due(now.monotonic) {
@@ -320,6 +330,20 @@ impl Watch {
             let left_out = suppressed_suffix(left_out);
             warn!("cannot update the running policy, the next look tries again: {e:#}{left_out}");
         }
+    }
+
+    /// There was none at the load.
+    fn look_at_own_limit(&self) {
+        let own = own_group(&self.host).filter(|_| self.pays);
+        let limit = own.and_then(|own| memory_limit(&self.host, &own));
+        let text = limit.map(|(group, limit)| {
+            format!(
+                "{}/memory.max is {limit}: the state of every task of the machine counts against \
+                 it, and at this limit forks of the whole machine fail",
+                group.display()
+            )
+        });
+        self.source.set_condition(Condition::MemoryLimited, text);
     }
 
     fn look_at_heat(&mut self, now: &Clocks) {

@@ -38,7 +38,7 @@ impl Ext {
             unequal: world.tunables().wait_bound_ns,
             longest: world.tunables().wait_bound_ns,
             unfair: 4 * (slice + TICK),
-            yields: false,
+            yields: true,
         }
     }
 

@@ -8,6 +8,7 @@ use crate::sim::Model;
 use crate::sim::command::row;
 use crate::sim::trace::{self, Pictures};
 use crate::util::parse::seconds;
+use crate::util::stderr::say;
 use crate::util::stop::Stop;
 use crate::util::user::{User, give_back_folder};
 use anyhow::{Context, Result, ensure};
@@ -179,7 +180,7 @@ fn ends(mut child: Child, stop: &Stop) -> Result<u8> {
         }
     };
     if !status.success() {
-        eprintln!("scx_roost: the command ended with {status}");
+        say!("scx_roost: the command ended with {status}");
     }
     let by_signal = || 128 + status.signal().unwrap_or(0);
     Ok(status.code().unwrap_or_else(by_signal) as u8)

@@ -5,6 +5,7 @@
 //! without a lock is one whose recorder was killed, and the next recorder removes it. A process ID
 //! would not show that: others get it again, and containers have their own.
 
+use crate::util::stderr::say;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
@@ -138,7 +139,7 @@ impl Drop for Instance {
         let _ = self.set("tracing_on", "0");
         let _ = self.set("events/enable", "0");
         if let Err(e) = fs::remove_dir(&self.dir) {
-            eprintln!("scx_roost: cannot remove {}: {e}", self.dir.display());
+            say!("scx_roost: cannot remove {}: {e}", self.dir.display());
         }
     }
 }

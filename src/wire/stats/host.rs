@@ -146,6 +146,7 @@ condition_table! {
     no_timers, NoTimers, "the kernel allows no BPF timers (PREEMPT_RT): slices end at ticks, no move is delayed";
     quota_ignored, QuotaIgnored, "control groups have a CPU limit (cpu.max), which is not enforced while the scheduler runs";
     cpus_offline, CpusOffline, "CPUs of the machine are offline";
+    memory_limited, MemoryLimited, "the daemon's control group has a memory limit, which the states of all tasks count against";
 }
 
 /// One condition, as clients get it.
