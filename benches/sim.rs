@@ -70,6 +70,7 @@ fn machine(nr_llcs: u16) -> Machine {
         }],
         nr_cores: cores,
         nohz_full: Vec::new(),
+        doubts: Vec::new(),
         cpus,
     }
 }

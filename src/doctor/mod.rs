@@ -5,6 +5,7 @@
 
 mod bandwidth;
 mod btf;
+mod domains;
 mod kernel;
 pub mod outlook;
 
@@ -170,7 +171,17 @@ pub fn check_start(host: &Host, source: &CounterSource, ignore_cpu_max: bool) ->
 
 fn machine(host: &Host) -> Check {
     match Machine::read(&host.sys).and_then(|m| m.facts().map(|_| m)) {
-        Ok(machine) => Check::ok("machine", picture::summary(&machine)),
+        Ok(machine) if machine.doubts.is_empty() => {
+            Check::ok("machine", picture::summary(&machine))
+        }
+        Ok(machine) => {
+            let fix = "its files leave a doubt; report this with a copy of them";
+            let check = Check::warn("machine", picture::summary(&machine), fix);
+            Check {
+                items: machine.doubts,
+                ..check
+            }
+        }
         Err(e) => Check::fail("machine", format!("{e:#}"), machine::advice(&e)),
     }
 }
@@ -179,7 +190,8 @@ fn cpufreq(host: &Host) -> Check {
     Check::ok("cpufreq", CpuFreq::read(host).describe())
 }
 
-/// Checks of what the model concludes about the machine. delay_migration needs frequencies.
+/// Checks of the machine as it was read, and of what the model concludes about it. delay_migration
+/// needs frequencies.
 fn model(host: &Host) -> Vec<Check> {
     let Ok(machine) = Machine::read(&host.sys) else {
         return Vec::new();
@@ -188,14 +200,15 @@ fn model(host: &Host) -> Vec<Check> {
     let shared = model.sharing.condition().map(|text| format!("; {text}"));
     let found = model.source() + &shared.unwrap_or_default();
     let limits = model.limited.clone();
-    let mut checks = vec![
+    let mut checks = Vec::from_iter(domains::check(host, &machine));
+    checks.extend([
         Check::ok("frequencies", found),
         Check::ok(
             "limits",
             limits.unwrap_or("no CPU is limited by cpufreq".into()),
         ),
         Check::ok("preferred", model.preference()),
-    ];
+    ]);
     if let Some(odd) = several(&model.unreadable) {
         let fix = "their values count as unknown; report this with a copy of the files";
         checks.push(Check::warn("files", odd, fix));

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::Path;
 
 /// Below devices/system. A name that ends with N stands for folders with a number.
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     "cpu/possible online nohz_full",
     "cpu/cpuN/cpu_capacity",
     "cpu/cpuN/topology/core_cpus_list thread_siblings_list",
+    "cpu/cpuN/topology/cluster_cpus_list package_cpus_list core_siblings_list",
     "cpu/cpuN/cache/indexN/level type size shared_cpu_list",
     "cpu/cpuN/cpufreq/related_cpus freqdomain_cpus scaling_driver scaling_governor",
     "cpu/cpuN/cpufreq/cpuinfo_min_freq cpuinfo_max_freq base_frequency",

@@ -54,6 +54,18 @@ pub fn optional_cpulist(path: &Path) -> Result<Option<Vec<u16>>> {
     text.map(map).transpose()
 }
 
+/// The list in a file of a CPU, which must name that CPU. None: there is no file, or it is empty.
+pub fn own_list(path: &Path, cpu: u16) -> Result<Option<Vec<u16>>> {
+    let cpus = optional_cpulist(path)?.filter(|cpus| !cpus.is_empty());
+    if cpus.as_ref().is_some_and(|cpus| !cpus.contains(&cpu)) {
+        bail!(
+            "{} does not name CPU {cpu} itself, as it must",
+            path.display()
+        );
+    }
+    Ok(cpus)
+}
+
 fn parsed(
     path: &Path,
     text: &str,
@@ -71,10 +83,8 @@ fn parsed(
 fn map_beside(list: &Path) -> Option<PathBuf> {
     let map = match list.file_name()?.to_str()? {
         "shared_cpu_list" => "shared_cpu_map",
-        "core_cpus_list" => "core_cpus",
-        "thread_siblings_list" => "thread_siblings",
         "cpulist" => "cpumap",
-        _ => return None,
+        name => name.strip_suffix("_list")?,
     };
     Some(list.with_file_name(map))
 }
@@ -103,7 +113,7 @@ pub fn numbered(dir: &Path, name: &str) -> Result<Vec<u16>> {
 }
 
 /// Parses words of 32 bits in hex, the highest first.
-fn parse_cpumap(text: &str) -> Result<Vec<u16>> {
+pub fn parse_cpumap(text: &str) -> Result<Vec<u16>> {
     let mut cpus = Vec::new();
     for (word, text) in text.rsplit(',').enumerate() {
         let bits = u32::from_str_radix(text, 16)
@@ -149,6 +159,12 @@ pub fn cpulist_text(cpus: &[u16]) -> String {
     };
     let ranges = cpus.chunk_by(|a, b| a + 1 == *b).map(range);
     ranges.collect::<Vec<_>>().join(",")
+}
+
+/// 'CPU 3', 'CPUs 0-2,8'.
+pub fn cpus_text(cpus: &[u16]) -> String {
+    let what = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!("{what} {}", cpulist_text(cpus))
 }
 
 fn number(text: &str) -> Result<u16> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The machine: CPUs, cores, last-level caches, nodes. `read` makes it from the files of a /sys,
-//! `settled` does so while CPUs may come and go, `facts` turns it into the tables of the BPF half.
+//! The machine: CPUs, cores, last-level caches, nodes. `read` makes it from the files of a /sys
+//! (`caches`: which CPUs share one), `schedstat` has what the kernel's scheduler makes of them.
+//! `settled` reads it while CPUs may come and go, `facts` turns it into the tables of the BPF half.
 //! What changes while the scheduler runs has a small reader each: `policy`, `limits` and `modes`
 //! (cpufreq), `power` (the power setting), `freq` (frequencies), `prefcore`, `idle_states`,
 //! `throttle`, `load` (/proc), `clocks`.
@@ -11,6 +12,7 @@
 //! little cores.
 
 mod ask;
+mod caches;
 mod clocks;
 mod copy;
 pub mod cpufreq;
@@ -28,6 +30,7 @@ mod policy;
 mod power;
 mod prefcore;
 mod read;
+mod schedstat;
 mod settled;
 mod throttle;
 
@@ -35,7 +38,7 @@ pub use ask::several;
 pub use clocks::{Clocks, tick_period};
 pub use copy::copy_machine;
 pub use facts::Facts;
-pub use files::{cpulist_text, parse_cpulist};
+pub use files::{cpulist_text, cpus_text, parse_cpulist};
 pub use freq::{FreqFiles, FreqSource};
 pub use idle_states::{IdleState, idle_states};
 pub use limits::{Limit, Limits};
@@ -45,6 +48,7 @@ pub use policy::{Policies, Policy, driver, names};
 pub use power::Power;
 pub use prefcore::Rankings;
 pub use read::{advice, possible_cpus, read_advised};
+pub use schedstat::{Domains, kernel_domains};
 pub use settled::read_machine;
 pub use throttle::{Throttled, Throttles};
 
@@ -74,6 +78,9 @@ pub struct Cpu {
 pub enum LlcKind {
     L3,
     L2,
+    /// Each L2 is private and the kernel shows no further cache: the CPUs of a cluster or chip, as
+    /// the kernel's scheduler has them.
+    Chip,
     /// The kernel shows no shared cache: all CPUs of the node count as one LLC.
     Node,
 }
@@ -86,6 +93,9 @@ pub struct Llc {
     /// Online CPUs, ascending.
     pub cpus: Vec<u16>,
 }
+
+/// The number of the node of CPUs of which /sys does not say the node.
+pub const UNKNOWN_NODE: u16 = u16::MAX;
 
 /// A NUMA node with online CPUs. Its LLCs are neighbours in `Machine::llcs`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -113,6 +123,9 @@ pub struct Machine {
     /// Online CPUs whose tick may stop while a task runs (nohz_full=), ascending.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nohz_full: Vec<u16>,
+    /// Sentences about files that contradict each other, or leave something open.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
 }
 
 impl Machine {

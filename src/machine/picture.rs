@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machine as text: nodes, caches, and cores in brackets with the CPUs that are their threads.
 
-use crate::machine::{Cpu, Llc, LlcKind, Machine, Node};
-use crate::util::text::count;
+use crate::machine::{Cpu, Llc, LlcKind, Machine, Node, UNKNOWN_NODE};
+use crate::util::text::{count, paragraph};
 use std::collections::BTreeMap;
 
 const WIDTH: usize = 100;
@@ -36,12 +36,18 @@ pub fn picture(m: &Machine) -> String {
     if !m.offline.is_empty() {
         text += &wrap("offline", m.offline.iter().map(ToString::to_string));
     }
+    for doubt in &m.doubts {
+        text += &paragraph("doubt ", doubt, WIDTH);
+    }
     text
 }
 
 /// With several nodes, the label has their distances, as numactl shows them.
 fn node_text(m: &Machine, node: &Node) -> String {
-    let label = format!("node {}", node.id);
+    let label = match node.id {
+        UNKNOWN_NODE => "unknown node".to_string(),
+        id => format!("node {id}"),
+    };
     match &node.distances {
         Some(to) if m.nodes.len() > 1 => {
             wrap(&(label + "  distances"), to.iter().map(u16::to_string))
@@ -105,6 +111,7 @@ fn kind(llc: &Llc) -> String {
     match llc.kind {
         LlcKind::L3 => format!("L3{size}"),
         LlcKind::L2 => format!("L2{size} (no L3)"),
+        LlcKind::Chip => "the chip (each L2 is private, no shared cache known)".to_string(),
         LlcKind::Node => "the node (no shared cache known)".to_string(),
     }
 }

@@ -5,8 +5,9 @@
 //! A group of CPUs (core, cache) is identified by its lowest online CPU. The kernel's ids of cores
 //! and caches are neither dense nor unique across packages; CPU numbers are unique.
 
-use super::files::{numbered, optional_cpulist, optional_text, parse_kb, shown, text};
-use super::{Cpu, Llc, LlcKind, Machine, Node};
+use super::caches::{Cache, read_llcs};
+use super::files::{cpus_text, numbered, optional_cpulist, optional_text, own_list, shown, text};
+use super::{Cpu, Llc, LlcKind, Machine, Node, UNKNOWN_NODE};
 use crate::bpf::intf;
 use anyhow::{Context, Result, anyhow, bail};
 use std::collections::BTreeMap;
@@ -24,8 +25,7 @@ struct Place {
     capacity: u16,
 }
 
-/// Sorting by this key numbers the LLCs node by node. The node is part of it: where a cache spans
-/// nodes (sub-NUMA clustering), the kernel splits its scheduling domain at the node too.
+/// Sorting by this key numbers the LLCs node by node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LlcKey {
     node: u16,
@@ -42,14 +42,21 @@ impl Machine {
         let online = read_online(&dir, &possible)?;
         check_online(&dir, &possible, &online)?;
         let node_dir = root.join("devices/system/node");
-        let nodes = read_nodes(&node_dir)?;
-        let places = online
+        let nodes = read_nodes(&dir, &node_dir, &online)?;
+        let cores = online
             .iter()
-            .map(|&cpu| read_place(&dir.join(format!("cpu{cpu}")), cpu, &online, &nodes))
+            .map(|&cpu| Ok((cpu, read_threads(&dir, cpu, &online)?)))
+            .collect::<Result<BTreeMap<_, _>>>()?;
+        let (llcs, mut doubts) = read_llcs(&dir, &nodes, &cores)?;
+        let places = cores
+            .into_iter()
+            .map(|(cpu, threads)| read_place(&dir, threads, cpu, nodes[&cpu], llcs.get(&cpu)))
             .collect::<Result<Vec<_>>>()?;
         check_threads(&dir, &places)?;
         let mut machine = number(&possible, &places);
         read_distances(&node_dir, &mut machine.nodes);
+        doubts.extend(lost(&nodes));
+        machine.doubts = doubts;
         machine.nohz_full = read_nohz_full(&dir, &online);
         Ok(machine)
     }
@@ -136,8 +143,23 @@ fn check_online(dir: &Path, possible: &[u16], online: &[u16]) -> Result<()> {
     Ok(())
 }
 
-/// Node of each CPU. Empty where the kernel has no NUMA.
-fn read_nodes(dir: &Path) -> Result<BTreeMap<u16, u16>> {
+/// The node of each online CPU: by its own link, which is there for nodes that are offline too,
+/// else by the lists of the nodes. Where neither names a node, the kernel has no NUMA, and all CPUs
+/// are on node 0.
+fn read_nodes(dir: &Path, node_dir: &Path, online: &[u16]) -> Result<BTreeMap<u16, u16>> {
+    let mut node_of = listed_nodes(node_dir)?;
+    for &cpu in online {
+        let links = numbered(&dir.join(format!("cpu{cpu}")), "node")?;
+        if let Some(&node) = links.first() {
+            node_of.insert(cpu, node);
+        }
+    }
+    let other = if node_of.is_empty() { 0 } else { UNKNOWN_NODE };
+    let node = |cpu: &u16| node_of.get(cpu).copied().unwrap_or(other);
+    Ok(online.iter().map(|cpu| (*cpu, node(cpu))).collect())
+}
+
+fn listed_nodes(dir: &Path) -> Result<BTreeMap<u16, u16>> {
     let mut node_of = BTreeMap::new();
     for node in online_nodes(dir)? {
         // Nodes of memory alone may have no list.
@@ -148,6 +170,19 @@ fn read_nodes(dir: &Path) -> Result<BTreeMap<u16, u16>> {
         }
     }
     Ok(node_of)
+}
+
+/// A sentence about the CPUs of no known node.
+fn lost(nodes: &BTreeMap<u16, u16>) -> Option<String> {
+    let cpus = nodes.iter().filter(|(_, node)| **node == UNKNOWN_NODE);
+    let cpus: Vec<u16> = cpus.map(|(cpu, _)| *cpu).collect();
+    let told = || {
+        format!(
+            "no node lists {}: they count as a node of their own",
+            cpus_text(&cpus)
+        )
+    };
+    (!cpus.is_empty()).then(told)
 }
 
 /// The CPUs of `online` in nohz_full=, ascending. Empty if that is not in force: the file is then
@@ -182,28 +217,20 @@ fn parse_distances(text: &str) -> Option<Vec<u16>> {
     numbers.map(|n| n.parse().ok()).collect()
 }
 
-fn read_place(dir: &Path, cpu: u16, online: &[u16], nodes: &BTreeMap<u16, u16>) -> Result<Place> {
-    // A CPU that no node lists (a kernel without NUMA) belongs to the first node.
-    let node = nodes
-        .get(&cpu)
-        .or(nodes.values().min())
-        .copied()
-        .unwrap_or(0);
-    let cache = read_cache(&dir.join("cache"), cpu)?;
-    let of_node = |c: &u16| nodes.get(c).is_none_or(|n| *n == node);
-    let first = |cpus: &[u16]| {
-        cpus.iter()
-            .find(|c| online.contains(c) && of_node(c))
-            .copied()
-            .unwrap_or(cpu)
-    };
-    let (kind, first_cpu, size_kb) = match cache {
-        Some(c) => (c.kind, first(&c.cpus), c.size_kb),
+fn read_place(
+    dir: &Path,
+    threads: Vec<u16>,
+    cpu: u16,
+    node: u16,
+    llc: Option<&Cache>,
+) -> Result<Place> {
+    let (kind, first_cpu, size_kb) = match llc {
+        Some(c) => (c.kind, c.cpus[0], c.size_kb),
         None => (LlcKind::Node, 0, None),
     };
     Ok(Place {
         cpu,
-        threads: read_threads(&dir.join("topology"), cpu, online)?,
+        threads,
         node,
         llc: LlcKey {
             node,
@@ -211,7 +238,7 @@ fn read_place(dir: &Path, cpu: u16, online: &[u16], nodes: &BTreeMap<u16, u16>) 
             kind,
         },
         size_kb,
-        capacity: read_capacity(&dir.join("cpu_capacity"))?,
+        capacity: read_capacity(&dir.join(format!("cpu{cpu}/cpu_capacity")))?,
     })
 }
 
@@ -219,16 +246,10 @@ fn read_place(dir: &Path, cpu: u16, online: &[u16], nodes: &BTreeMap<u16, u16>) 
 /// of its own.
 fn read_threads(dir: &Path, cpu: u16, online: &[u16]) -> Result<Vec<u16>> {
     for name in ["core_cpus_list", "thread_siblings_list"] {
-        let path = dir.join(name);
-        let Some(mut threads) = optional_cpulist(&path)? else {
+        let path = dir.join(format!("cpu{cpu}/topology/{name}"));
+        let Some(mut threads) = own_list(&path, cpu)? else {
             continue;
         };
-        if !threads.contains(&cpu) {
-            bail!(
-                "{} does not name CPU {cpu} itself, as it must",
-                path.display()
-            );
-        }
         threads.retain(|c| online.contains(c));
         if threads.len() > intf::MAX_SMT as usize {
             bail!(
@@ -261,55 +282,6 @@ fn check_threads(dir: &Path, places: &[Place]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-struct Cache {
-    kind: LlcKind,
-    cpus: Vec<u16>,
-    size_kb: Option<u32>,
-}
-
-/// The L3 that a CPU shares, else its L2. None where the kernel shows neither.
-fn read_cache(dir: &Path, cpu: u16) -> Result<Option<Cache>> {
-    let mut best: Option<Cache> = None;
-    for index in 0.. {
-        let dir = dir.join(format!("index{index}"));
-        let Some(level) = optional_text(&dir.join("level"))? else {
-            break;
-        };
-        let kind = match level.as_str() {
-            "3" => LlcKind::L3,
-            "2" => LlcKind::L2,
-            _ => continue,
-        };
-        if optional_text(&dir.join("type"))?.as_deref() == Some("Instruction") {
-            continue;
-        }
-        if best.as_ref().is_some_and(|b| b.kind <= kind) {
-            continue;
-        }
-        let path = dir.join("shared_cpu_list");
-        // Which CPUs share this cache is not known, so it cannot be an LLC.
-        let cpus = optional_cpulist(&path)?.unwrap_or_default();
-        if cpus.is_empty() {
-            continue;
-        }
-        if !cpus.contains(&cpu) {
-            bail!(
-                "{} does not name CPU {cpu} itself, as it must",
-                path.display()
-            );
-        }
-        let size_kb = optional_text(&dir.join("size"))?
-            .as_deref()
-            .and_then(parse_kb);
-        best = Some(Cache {
-            kind,
-            cpus,
-            size_kb,
-        });
-    }
-    Ok(best)
 }
 
 /// Reads cpu_capacity alone: neither frequencies nor AMD's preferred-core ranking tell a CPU's
@@ -359,6 +331,7 @@ fn number(possible: &[u16], places: &[Place]) -> Machine {
         nodes,
         nr_cores: cores.len() as u16,
         nohz_full: Vec::new(),
+        doubts: Vec::new(),
     }
 }
 

@@ -299,6 +299,7 @@ fn machine(params: &Params) -> Machine {
         offline: Vec::new(),
         nr_cores: cores,
         nohz_full: Vec::new(),
+        doubts: Vec::new(),
         nodes: (0..nodes).map(node).collect(),
         llcs: (0..nodes * llcs).map(llc).collect(),
         cpus,

@@ -28,6 +28,7 @@ pub fn machine(llcs: &[u16], smt: Option<bool>) -> Machine {
         nodes: Vec::new(),
         nr_cores: all,
         nohz_full: Vec::new(),
+        doubts: Vec::new(),
     };
     let mut core = 0;
     for (llc, cores) in llcs.iter().enumerate() {

@@ -331,6 +331,84 @@ fn a_sysfs_that_cannot_be_understood() {
 }
 
 #[test]
+fn a_doubt_about_the_machine_is_a_warning() {
+    let patient = healthy();
+    for cpu in 4..8 {
+        let path = format!("devices/system/cpu/cpu{cpu}/cache/index3/shared_cpu_list");
+        patient
+            .tree
+            .write(&path, if cpu < 6 { "0-7" } else { "6-7" });
+    }
+    let report = doctor::examine(&patient.host);
+    let machine = check(&report, "machine");
+    assert_eq!((report.runnable, machine.verdict), (true, Verdict::Warn));
+    assert_eq!(
+        machine.items,
+        [
+            "the files of CPUs 4-5 say that CPUs 0-7 share an L3, those of CPUs 0-3,6-7 say \
+          otherwise: the smaller groups count"
+        ]
+    );
+    check_start(&patient.host).unwrap();
+}
+
+/// The lines of CPUs 0 to 7, of which two are a core: name and map of each wider domain.
+fn schedstat(version: usize, wider: impl Fn(usize) -> String) -> String {
+    let cpu = |cpu| {
+        let core = 3 << (cpu / 2 * 2);
+        format!("cpu{cpu} 0 0 0\ndomain0 SMT {core:02x} 0 0\n{}", wider(cpu))
+    };
+    let cpus: String = (0..8).map(cpu).collect();
+    format!("version {version}\ntimestamp 1\n{cpus}")
+}
+
+#[test]
+fn the_domains_of_the_kernel_are_a_second_witness() {
+    let patient = healthy();
+    let domains = |text: &str| {
+        patient.tree.write("proc/schedstat", text);
+        let report = doctor::examine(&patient.host);
+        let check = report.checks.into_iter().find(|c| c.name == "domains");
+        check.map(|c| (c.verdict, c.items.join("; ")))
+    };
+    let llc = |cpu: usize| if cpu < 4 { "0f" } else { "f0" };
+    let agrees = Some((Verdict::Ok, String::new()));
+    let whole = |cpu| format!("domain1 MC {} 0\ndomain2 PKG ff 0\n", llc(cpu));
+    assert_eq!(domains(&schedstat(17, whole)), agrees);
+    assert_eq!(domains(&schedstat(16, whole)), None);
+    // A partition of CPUs 2 to 7.
+    let part = |cpu| match cpu {
+        2..4 => "domain1 PKG fc 0\n".to_string(),
+        _ => format!("domain1 MC {} 0\ndomain2 PKG fc 0\n", llc(cpu)),
+    };
+    let partition = schedstat(17, part);
+    let others = partition.find("cpu2").unwrap();
+    assert_eq!(
+        domains(&format!("version 17\n{}", &partition[others..])),
+        agrees
+    );
+    let one = |_| "domain1 MC ff 0\n".to_string();
+    let differ = "CPUs 0-3 here, CPUs 0-7 for the kernel; CPUs 4-7 here, CPUs 0-7 for the kernel";
+    let warns = |items: &str| Some((Verdict::Warn, items.to_string()));
+    assert_eq!(domains(&schedstat(17, one)), warns(differ));
+    let none = |_| "domain1 PKG ff 0\n".to_string();
+    let cores = domains(&schedstat(17, none)).unwrap().1;
+    assert!(
+        cores.starts_with("CPUs 0-3 here, CPUs 0-1 for the kernel; "),
+        "{cores}"
+    );
+    // Neither knows of a cache.
+    for cpu in 0..8 {
+        patient
+            .tree
+            .remove(&format!("devices/system/cpu/cpu{cpu}/cache"));
+    }
+    assert_eq!(domains(&schedstat(17, none)), agrees);
+    assert_eq!(domains(&schedstat(17, one)), agrees);
+    assert_eq!(domains(&schedstat(17, whole)).unwrap().0, Verdict::Warn);
+}
+
+#[test]
 fn json_says_what_text_says() {
     let patient = healthy();
     patient.tree.remove("kernel/sched_ext");

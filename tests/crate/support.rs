@@ -162,6 +162,14 @@ impl Tree {
         self.write("devices/system/node/online", &list(&nodes));
     }
 
+    /// The link of a CPU to its node, which may be offline.
+    pub fn link_to_node(&self, cpu: usize, node: usize) {
+        let dir = self.root().join(format!("devices/system/cpu/cpu{cpu}"));
+        fs::create_dir_all(&dir).expect("a folder");
+        let link = dir.join(format!("node{node}"));
+        std::os::unix::fs::symlink(format!("../../node/node{node}"), link).expect("a link");
+    }
+
     /// Files of cpufreq, for CPUs that share a clock.
     pub fn cpufreq(&self, related: &[usize], files: &[(&str, &str)]) {
         let list: Vec<String> = related.iter().map(usize::to_string).collect();

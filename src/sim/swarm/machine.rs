@@ -147,6 +147,7 @@ fn whole(mut cpus: Vec<Cpu>, llcs_of: Vec<u16>, nr_cores: u16, nr_cpu_ids: u16) 
         offline: (0..nr_cpu_ids).filter(|id| !online(id)).collect(),
         nr_cores,
         nohz_full: Vec::new(),
+        doubts: Vec::new(),
         llcs,
         nodes,
         cpus,

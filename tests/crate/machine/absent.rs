@@ -19,6 +19,37 @@ fn cpus_in_several_fake_nodes_stay_in_the_first() {
     assert_eq!(read(&tree).nodes.len(), 1);
 }
 
+/// As on the kernels that list no offline node: its CPUs are left a link.
+#[test]
+fn cpus_of_an_offline_node_stay_on_it() {
+    let tree = Tree::new(&[0, 1, 2, 3], &[0, 1, 2, 3]);
+    tree.l3(&[0, 1]);
+    tree.l3(&[2, 3]);
+    tree.node(1, &[2, 3]);
+    for cpu in 0..4 {
+        tree.link_to_node(cpu, cpu / 2);
+    }
+    let machine = read(&tree);
+    let nodes: Vec<u16> = machine.nodes.iter().map(|n| n.id).collect();
+    assert_eq!(
+        (nodes, llcs(&machine)),
+        (vec![0, 1], vec![vec![0, 1], vec![2, 3]])
+    );
+    assert_eq!(machine.doubts, [""; 0]);
+}
+
+#[test]
+fn cpus_of_no_known_node_are_on_no_other() {
+    let tree = TWO_NODES.tree();
+    tree.remove("devices/system/node/node0");
+    tree.node(1, &[4, 5, 6, 7]);
+    let machine = read(&tree);
+    assert_eq!(llcs(&machine), [[4, 5, 6, 7], [0, 1, 2, 3]]);
+    let text = picture::picture(&machine);
+    assert!(text.contains("unknown node\n"), "{text}");
+    assert!(text.contains("doubt no node lists CPUs 0-3"), "{text}");
+}
+
 #[test]
 fn one_cpu_that_says_nothing() {
     let machine = read(&Tree::new(&[0], &[0]));

@@ -2,6 +2,7 @@
 //! Which caches are LLCs, how LLCs are numbered, and what is used where there is no cache.
 
 use super::*;
+use crate::support::list;
 
 #[test]
 fn llcs_are_numbered_node_by_node() {
@@ -82,4 +83,133 @@ fn without_caches_the_node_counts() {
         [LlcKind::Node; 2]
     );
     assert_eq!(machine.llcs[0].cpus, [0, 1, 2, 3]);
+}
+
+/// Four CPUs, two of which share each L2.
+fn pairs() -> Tree {
+    let tree = Tree::new(&[0, 1, 2, 3], &[0, 1, 2, 3]);
+    for cpu in 0..4 {
+        tree.cache(cpu, 0, "Data", 1, &[cpu], "32K");
+        tree.cache(cpu, 1, "Instruction", 1, &[cpu], "32K");
+        tree.cache(
+            cpu,
+            2,
+            "Unified",
+            2,
+            &[cpu / 2 * 2, cpu / 2 * 2 + 1],
+            "1024K",
+        );
+    }
+    tree
+}
+
+#[test]
+fn a_gap_in_the_folders_stops_nothing() {
+    let tree = pairs();
+    tree.remove("devices/system/cpu/cpu0/cache/index1");
+    assert_eq!(read(&tree), read(&pairs()));
+}
+
+#[test]
+fn a_folder_without_a_level_stops_nothing() {
+    let tree = pairs();
+    for cpu in 0..4 {
+        tree.remove(&format!("devices/system/cpu/cpu{cpu}/cache/index0/level"));
+    }
+    assert_eq!(read(&tree), read(&pairs()));
+    assert_eq!(llcs(&read(&tree)), [[0, 1], [2, 3]]);
+}
+
+/// CPUs without files are where another puts them.
+#[test]
+fn one_cpu_that_names_the_others_is_enough() {
+    let tree = Tree::new(&[0, 1, 2, 3, 4, 5, 6, 7], &[0, 1, 2, 3, 4, 5, 6, 7]);
+    tree.cache(0, 1, "Unified", 2, &[0, 1, 2, 3], "1024K");
+    let machine = read(&tree);
+    assert_eq!(llcs(&machine), [[0, 1, 2, 3], [4, 5, 6, 7]]);
+    let kinds: Vec<_> = machine.llcs.iter().map(|l| l.kind).collect();
+    assert_eq!(kinds, [LlcKind::L2, LlcKind::Node]);
+    assert_eq!(machine.doubts, [""; 0]);
+}
+
+#[test]
+fn a_contradiction_makes_the_smaller_groups_and_a_doubt() {
+    for (lists, groups, doubts) in [
+        // Only CPU 0 names the others.
+        (
+            vec![vec![0, 1, 2, 3], vec![1], vec![2], vec![3]],
+            vec![vec![0], vec![1], vec![2], vec![3]],
+            1,
+        ),
+        // Two names against two.
+        (
+            vec![vec![0, 1, 2, 3], vec![0, 1, 2, 3], vec![2, 3], vec![2, 3]],
+            vec![vec![0, 1], vec![2, 3]],
+            1,
+        ),
+        // A chain: each names its neighbours.
+        (
+            vec![vec![0, 1], vec![0, 1, 2], vec![1, 2, 3], vec![2, 3]],
+            vec![vec![0], vec![1], vec![2], vec![3]],
+            4,
+        ),
+    ] {
+        let tree = Tree::new(&[0, 1, 2, 3], &[0, 1, 2, 3]);
+        for (cpu, list) in lists.iter().enumerate() {
+            tree.cache(cpu, 0, "Unified", 3, list, "8192K");
+        }
+        let machine = read(&tree);
+        assert_eq!((llcs(&machine), machine.doubts.len()), (groups, doubts));
+        let text = picture::picture(&machine);
+        assert_eq!(
+            text.matches("\ndoubt the files of CPU").count(),
+            doubts,
+            "{text}"
+        );
+        let json = serde_json::to_value(&machine).unwrap();
+        assert_eq!(json["doubts"].as_array().unwrap().len(), doubts);
+    }
+}
+
+/// Six CPUs with an L2 each, on chips of two and four.
+fn two_chips() -> Tree {
+    let all = [0, 1, 2, 3, 4, 5];
+    let tree = Tree::new(&all, &all);
+    for cpu in all {
+        tree.core(cpu, &[cpu]);
+        tree.cache(cpu, 2, "Data", 2, &[cpu], "1024K");
+        tree.cache(cpu, 3, "Instruction", 2, &[cpu], "1024K");
+        let chip: &[usize] = if cpu < 2 { &[0, 1] } else { &[2, 3, 4, 5] };
+        let dir = format!("devices/system/cpu/cpu{cpu}/topology");
+        tree.write(&format!("{dir}/core_siblings_list"), &list(chip));
+    }
+    tree
+}
+
+/// As on s390, whose kernel shows private caches only.
+#[test]
+fn where_each_l2_is_private_the_chip_counts() {
+    let machine = read(&two_chips());
+    assert_eq!(llcs(&machine), [vec![0, 1], vec![2, 3, 4, 5]]);
+    let text = picture::picture(&machine);
+    let word = "LLC 1  the chip (each L2 is private, no shared cache known), 4 CPUs";
+    assert!(text.contains(word), "{text}");
+}
+
+/// As the kernel does: a cluster may be one core (x86) or several (arm64).
+#[test]
+fn where_there_are_clusters_no_chip_counts() {
+    let tree = two_chips();
+    for cpu in 0..6 {
+        let cluster = if cpu < 4 { vec![cpu] } else { vec![4, 5] };
+        let dir = format!("devices/system/cpu/cpu{cpu}/topology");
+        tree.write(&format!("{dir}/cluster_cpus_list"), &list(&cluster));
+    }
+    let machine = read(&tree);
+    assert_eq!(
+        llcs(&machine),
+        [vec![0], vec![1], vec![2], vec![3], vec![4, 5]]
+    );
+    let kinds: Vec<_> = machine.llcs.iter().map(|l| l.kind).collect();
+    assert_eq!(kinds[3..], [LlcKind::L2, LlcKind::Chip]);
 }

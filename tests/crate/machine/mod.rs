@@ -39,6 +39,10 @@ fn read(tree: &Tree) -> Machine {
     machine
 }
 
+fn llcs(machine: &Machine) -> Vec<Vec<u16>> {
+    machine.llcs.iter().map(|l| l.cpus.clone()).collect()
+}
+
 fn error(tree: &Tree) -> String {
     format!("{:#}", Machine::read(tree.root()).expect_err("an error"))
 }

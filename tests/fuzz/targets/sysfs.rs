@@ -7,7 +7,7 @@ use scx_roost::machine::host::Host;
 use scx_roost::machine::picture::picture;
 use scx_roost::machine::{
     FreqFiles, Limits, Machine, Modes, Policies, Rankings, Throttles, cpu_times, driver,
-    idle_states, resident_kb, waiting_permille,
+    idle_states, kernel_domains, resident_kb, waiting_permille,
 };
 use scx_roost::model::{Sharing, capacities, preferred_cores};
 use std::fs;
@@ -80,7 +80,7 @@ fn holds(machine: &Machine) {
 
 fn proc_files(host: &Host) {
     let _ = (cpu_times(host), waiting_permille(host), resident_kb(host));
-    let _ = (host.preempt_rt(), host.hotplug_seq());
+    let _ = (host.preempt_rt(), host.hotplug_seq(), kernel_domains(host));
 }
 
 fn cpufreq(host: &Host, machine: &Machine) {
