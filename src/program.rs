@@ -393,6 +393,12 @@ fn on_hangup(hangup: SigSet, reload: Bell) -> Result<()> {
 fn on_signal() -> Result<Stop> {
     let (stopper, stop) = stopper();
     let mut held = Some(stopper);
-    ctrlc::set_handler(move || drop(held.take())).context("cannot catch signals")?;
+    let set = ctrlc::set_handler(move || drop(held.take()));
+    set.map_err(|e| match e {
+        ctrlc::Error::System(e) => {
+            anyhow::Error::new(e).context("cannot start the thread that waits for signals")
+        }
+        other => anyhow::Error::new(other).context("cannot catch signals"),
+    })?;
     Ok(stop)
 }
