@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Limited, nested groups under load for 15 s, in a full run for 30. Limits are rewritten 100 times a second, tasks move
-# between groups, change affinity and policy, and are frozen. Groups are created and removed while
-# their tasks are parked. No task is stranded, no count is wrong, and the scheduler stays until it
-# is ended.
+# Limited, nested groups under load for 15 s, in a full run for 30. Limits are rewritten 100 times
+# a second, tasks move between groups, change affinity and policy, and are frozen. Groups are
+# created and removed while their tasks are parked. No task is stranded, no count is wrong, and the
+# scheduler stays until it is ended.
 # topology: 8
 # accel: icount
 # timeout: 500
