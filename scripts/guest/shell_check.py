@@ -79,6 +79,8 @@ def main():
         if check("a prompt comes", terminal.expect("starts it")):
             terminal.type("echo $((40 + 2)) $(cat /sys/kernel/sched_ext/state)\n")
             check("it runs commands", terminal.expect("42 disabled"))
+            terminal.type("echo limit $SCX_TIMEOUT_MS\n")
+            check("the watchdog has patience", terminal.expect(r"\nlimit 30000"))
             terminal.type("echo go; sleep 1000\n")
             terminal.expect(r"\ngo")
             time.sleep(2)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The documents: links and anchors lead somewhere, the book's table of contents has every page,
-//! files that pages name exist, and the command lines on the pages are ones that the program takes.
+//! The documents: links and anchors lead somewhere, also within the book, whose table of contents
+//! has every page; files that pages name exist, views of the monitor have the numbers that pages
+//! say, and the command lines on the pages are ones that the program takes.
 
 use crate::top;
 use scx_roost::policy::features::{FEATURES, PRESETS, TUNABLES};
@@ -137,20 +138,88 @@ fn each_alert_leads_to_a_section_of_its_own() {
     assert_eq!(sections, sorted);
 }
 
+/// The pages of the book, in its order. Their paths are those of the tree: book/ has links to it.
+fn pages_of_the_book() -> Vec<PathBuf> {
+    let summary = std::fs::read_to_string(top().join("book/SUMMARY.md")).unwrap();
+    links(&summary).iter().map(PathBuf::from).collect()
+}
+
 #[test]
-fn the_book_has_every_page_once() {
-    let summary = Path::new("docs/SUMMARY.md");
-    let pages = pages();
-    let mut listed: Vec<PathBuf> = links(&pages[summary])
-        .iter()
-        .map(|to| resolved(summary, to))
-        .collect();
+fn the_book_has_every_page_once_and_begins_with_the_readme() {
+    let mut listed = pages_of_the_book();
+    assert_eq!(listed[0], Path::new("README.md"));
     listed.sort();
-    let docs: Vec<PathBuf> = pages
-        .into_keys()
-        .filter(|p| p.starts_with("docs") && p != summary)
+    assert_eq!(listed, pages().into_keys().collect::<Vec<_>>());
+}
+
+#[test]
+fn links_lead_somewhere_within_the_book() {
+    let (listed, pages) = (pages_of_the_book(), pages());
+    let mut dead = Vec::new();
+    for page in &listed {
+        let links = links(&pages[page]);
+        let inner = links
+            .iter()
+            .filter(|l| !l.contains("://") && !l.starts_with('#'));
+        for link in inner {
+            let file = resolved(page, link.split('#').next().unwrap());
+            let rendered = file.extension().is_none_or(|e| e != "md") || listed.contains(&file);
+            if !rendered || !top().join("book").join(&file).is_file() {
+                dead.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{}", dead.join("\n"));
+}
+
+/// The number of each view of the monitor, which is its key, and its name.
+#[cfg(feature = "monitor")]
+fn views() -> Vec<(String, &'static str)> {
+    use scx_roost::clients::monitor::state::View;
+    let names = View::ALL.iter().map(|view| view.name());
+    (1..).map(|n: usize| n.to_string()).zip(names).collect()
+}
+
+/// Pages write "view 3 (Rates)", so that a number can be checked.
+#[cfg(feature = "monitor")]
+#[test]
+fn views_of_the_monitor_have_their_numbers() {
+    let known: Vec<String> = views()
+        .iter()
+        .map(|(n, name)| format!("{n} ({name})"))
         .collect();
-    assert_eq!(listed, docs);
+    let (mut wrong, mut checked) = (Vec::new(), 0);
+    for (page, text) in pages() {
+        let text: String = prose(&text).map(|l| l.to_string() + " ").collect();
+        let behind = text.split("iew").skip(1);
+        let behind = behind.filter_map(|rest| rest.trim_start_matches('s').strip_prefix(' '));
+        for rest in behind.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+            checked += 1;
+            if !known.iter().any(|view| rest.starts_with(view)) {
+                let said: String = rest.chars().take(20).collect();
+                wrong.push(format!("{}: view {said}", page.display()));
+            }
+        }
+    }
+    assert!(checked > 4, "only {checked} views were found");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The list of keys in the tutorial: "*2 Machine*: ...".
+#[cfg(feature = "monitor")]
+#[test]
+fn the_tutorial_has_the_numbers_of_views() {
+    let page = std::fs::read_to_string(top().join("docs/tutorial/first-hour.md")).unwrap();
+    let items = page.lines().filter_map(|l| l.strip_prefix("- *"));
+    let items = items.filter(|l| l.starts_with(|c: char| c.is_ascii_digit()));
+    let said: Vec<&str> = items.filter_map(|l| l.split('*').next()).collect();
+    assert!(said.len() > 3, "{said:?}");
+    for view in said {
+        let known = views()
+            .iter()
+            .any(|(n, name)| format!("{n} {name}") == view);
+        assert!(known, "{view}");
+    }
 }
 
 #[test]
@@ -165,10 +234,76 @@ fn the_first_page_leads_to_every_other() {
         |p: &Path| p.starts_with("docs/reference/features") || p.starts_with("docs/simulator");
     let missing: Vec<_> = pages
         .keys()
-        .filter(|p| p.starts_with("docs") && *p != index && !p.ends_with("SUMMARY.md"))
+        .filter(|p| p.starts_with("docs") && *p != index)
         .filter(|p| !part(p) && !linked.contains(p))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// The tutorial says how many runs its comparison has. A seed has a few more or fewer.
+#[cfg(feature = "ab")]
+#[test]
+fn the_tutorial_counts_the_runs_of_its_comparison() {
+    use scx_roost::ab::design::{Design, Settle};
+    let runs = |seed| {
+        let (variants, warmups, boots) = (3, 1, None);
+        let settle = Settle::usual(variants);
+        let design = Design {
+            seed,
+            variants,
+            warmups,
+            settle,
+            boots,
+        };
+        design.runs(12)
+    };
+    let mean = (0..1000).map(runs).sum::<usize>() / 1000;
+    let page = std::fs::read_to_string(top().join("docs/tutorial/first-hour.md")).unwrap();
+    assert!(page.contains(&format!("some {mean} runs")), "{mean}");
+}
+
+/// What a user reads who has no clang: the panics of the build script of scx_utils, run here as
+/// cargo has built it.
+#[test]
+fn a_build_without_clang_says_what_the_page_says() {
+    let page = std::fs::read_to_string(top().join("docs/troubleshooting.md")).unwrap();
+    let builds = Path::new(env!("OUT_DIR")).ancestors().nth(2).unwrap();
+    let is_built = |path: &PathBuf| path.to_string_lossy().contains("/scx_utils-");
+    let folders = std::fs::read_dir(builds)
+        .unwrap()
+        .flatten()
+        .map(|e| e.path());
+    let mut scripts = folders
+        .filter(is_built)
+        .map(|path| path.join("build-script-build"));
+    let script = scripts
+        .find(|path| path.is_file())
+        .expect("cargo built scx_utils");
+    let dir = tempfile::tempdir().unwrap();
+    let old = "#!/bin/sh\necho Debian clang version 14.0.6\necho Target: x86_64-pc-linux-gnu\n";
+    for (name, program) in [
+        ("none", None),
+        ("mute", Some("#!/bin/sh\n")),
+        ("old", Some(old)),
+    ] {
+        let bin = dir.path().join(name);
+        std::fs::create_dir(&bin).unwrap();
+        if let Some(text) = program {
+            std::fs::write(bin.join("clang"), text).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(bin.join("clang"), mode).unwrap();
+        }
+        let mut command = std::process::Command::new(&script);
+        command
+            .env_clear()
+            .env("PATH", &bin)
+            .env("OUT_DIR", dir.path());
+        let output = command.current_dir(top()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let begin = said.find("called `Result::unwrap()`").expect(&said);
+        let panic = said[begin..].split("note: run with").next().unwrap();
+        assert!(page.contains(panic), "{name}: {panic}");
+    }
 }
 
 /// Inline code of the page, a span each.
@@ -184,8 +319,16 @@ fn spans(text: &str) -> Vec<String> {
 
 #[test]
 fn files_that_are_named_exist() {
-    const FOLDERS: [&str; 7] = [
-        "src/", "tests/", "scripts/", "docs/", "contrib/", "benches/", "build/",
+    const FOLDERS: [&str; 9] = [
+        "src/",
+        "tests/",
+        "scripts/",
+        "docs/",
+        "contrib/",
+        "benches/",
+        "build/",
+        "book/",
+        "examples/",
     ];
     let mut missing = Vec::new();
     for (page, text) in pages() {
@@ -197,8 +340,7 @@ fn files_that_are_named_exist() {
                 || word.split(&['/', '.', '-'][..]).any(|part| {
                     part.len() > 1
                         && part.chars().all(|c| c.is_ascii_uppercase())
-                        && part != "README"
-                        && part != "SUMMARY"
+                        && !["README", "SUMMARY"].contains(&part)
                 });
             // The worked example makes them.
             let example = ["/stay.h", "/stay.md"]

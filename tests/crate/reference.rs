@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The pages of docs/reference/ that are generated: `commands.md` from the help of the program,
 //! `features.md` and `statistics.md` from the tables that C and Rust share. So are the lines of
-//! docs/SUMMARY.md for the pages of features, and the dashboard's queries for rungs and events.
+//! book/SUMMARY.md for the pages of features, and the dashboard's queries for rungs and events.
 //! After an intended change, `ROOST_DRAW=1 cargo test --release --test crate reference` rewrites
 //! them: review the diff.
 
@@ -88,6 +88,7 @@ fn commands(help: &str) -> Vec<String> {
     list.take_while(|l| !l.starts_with("Options:") && !l.starts_with("Arguments:"))
         .filter(|l| l.starts_with("  ") && !l.starts_with("   "))
         .filter_map(|l| l.split_whitespace().next())
+        .filter(|name| *name != "help")
         .map(str::to_string)
         .collect()
 }
@@ -337,21 +338,22 @@ fn the_summary_has_a_line_for_each_features_page() {
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    let line = |name: &String| format!("    - [{name}](reference/features/{name}.md)\n");
+    let line = |name: &String| format!("    - [{name}](docs/reference/features/{name}.md)\n");
     let lines: String = names.iter().map(line).collect();
-    let summary = std::fs::read_to_string(docs("SUMMARY.md")).unwrap();
+    let path = docs("../book/SUMMARY.md");
+    let summary = std::fs::read_to_string(&path).unwrap();
     let mut text = String::new();
     for old in summary
         .lines()
-        .filter(|l| !l.contains("(reference/features/"))
+        .filter(|l| !l.contains("(docs/reference/features/"))
     {
         text += &format!("{old}\n");
-        if old.contains("(reference/features.md)") {
+        if old.contains("(docs/reference/features.md)") {
             text += &lines;
         }
     }
     assert!(names.len() > 10 && text.contains(&lines));
-    compare_file(&docs("SUMMARY.md"), &text);
+    compare_file(&path, &text);
 }
 
 // ---- the dashboard ----
