@@ -146,10 +146,13 @@ impl fmt::Display for Rescued {
     }
 }
 
+const STALLED: &str = "a task waited too long, so the kernel's watchdog ended the scheduler";
+
 fn report(skel: &BpfSkel) -> Result<UserExitInfo> {
     let kind = skel.maps.data_data.as_ref().map(|data| data.uei.kind);
     uei_report!(skel, uei).map_err(|e| match kind {
         Some(kind) if kind == ScxExitKind::SysRq as i32 => e.context(Rescued),
+        Some(kind) if kind == ScxExitKind::ErrorStall as i32 => e.context(STALLED),
         _ => e,
     })
 }

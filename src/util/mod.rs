@@ -18,4 +18,5 @@ pub mod rng;
 pub mod stop;
 pub mod text;
 pub mod user;
+pub mod wall_clock;
 pub(crate) mod whole_file;
