@@ -19,7 +19,7 @@ use crate::doctor::outlook::Outlook;
 use crate::machine::host::Host;
 use crate::machine::picture;
 use crate::machine::{self, Machine};
-use crate::policy::config::{Config, FAILURE_NOTE};
+use crate::policy::config::{Config, STATS_PATH};
 #[cfg(feature = "rustland")]
 use crate::rustland;
 #[cfg(feature = "sim")]
@@ -32,6 +32,7 @@ use crate::util::stderr::{self, Stderr};
 use crate::util::stop::{Bell, Stop, stopper};
 #[cfg(feature = "sim")]
 use crate::util::whole_file;
+use crate::wire::note::{self, Cause, Note};
 use crate::wire::stats::{self, monitor};
 use anyhow::{Context, Result, bail};
 use log::{Level, Log, Metadata, Record, info};
@@ -42,6 +43,7 @@ use std::ffi::OsString;
 use std::io::LineWriter;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 use std::thread::Builder;
 
 // After each of these contrib/scx_roost.service does not start again.
@@ -60,7 +62,10 @@ const BAD_CONFIG: u8 = 78;
 /// SIGHUP, and a run of the scheduler gives up privileges for good.
 /// [`Scheduler`] does none of this.
 pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match cli::parse(args).and_then(perform) {
+    match cli::parse(args)
+        .inspect_err(note_bad_files)
+        .and_then(perform)
+    {
         Ok(code) => code,
         Err(e) => {
             complain(Level::Error, &format!("{e:#}{}", remedy(&e)));
@@ -92,6 +97,13 @@ fn status(e: &anyhow::Error) -> u8 {
         _ if e.is::<BadConfig>() => BAD_CONFIG,
         _ if e.is::<BadUsage>() => BAD_USAGE,
         _ => 1,
+    }
+}
+
+/// With such files nobody knows where the sockets would be.
+fn note_bad_files(e: &anyhow::Error) {
+    if e.is::<BadConfig>() {
+        note::not_started(Path::new(STATS_PATH), &format!("{e:#}"));
     }
 }
 
@@ -174,13 +186,8 @@ fn logged(run: impl FnOnce(&Stop) -> Result<()>) -> Result<()> {
 }
 
 /// Privileges are dropped while the process has one thread. Threads started later inherit what is
-/// left.
-fn schedule(
-    config: Config,
-    origin: Origin,
-    lock_memory: bool,
-    hangup: Option<SigSet>,
-) -> Result<()> {
+/// left. `hangup`: SIGHUP is blocked, and means to read the configuration again.
+fn schedule(config: Config, origin: Origin, lock_memory: bool, hangup: bool) -> Result<()> {
     process::one_heap();
     process::open_files()?;
     process::may_be_urgent();
@@ -195,16 +202,36 @@ fn schedule(
         false => locked,
     };
     let reload = Bell::default();
+    let stats = config.stats_path.clone();
     let builder = Scheduler::builder().config(config);
-    let scheduler = builder.origin(origin, reload.clone()).build()?;
-    // About an earlier run; there may be none.
-    let _ = std::fs::remove_file(FAILURE_NOTE);
+    let builder = builder.origin(origin, reload.clone());
+    let scheduler = builder
+        .build()
+        .inspect_err(|e| note::not_started(&stats, &format!("{e:#}")))?;
+    let note = Note::begin(&stats);
+    let signal = Arc::default();
+    let ended = run(scheduler, locked, hangup.then_some(reload), &signal);
+    match (&ended, signal.get()) {
+        (Err(e), _) => note.end(Cause::Error, &format!("{e:#}")),
+        (Ok(()), Some(signal)) => note.end(Cause::Signal, &format!("ended by {signal}")),
+        (Ok(()), None) => note.end(
+            Cause::Replaced,
+            "another program replaced it or asked it to leave",
+        ),
+    }
+    ended
+}
+
+/// `signal` gets the signal that ends it.
+fn run(
+    scheduler: Scheduler,
+    locked: Capabilities,
+    reload: Option<Bell>,
+    signal: &Arc<OnceLock<Signal>>,
+) -> Result<()> {
     let kept = scheduler.shed_privileges(locked)?;
     info!("it keeps the privileges {kept} and cannot gain others");
-    if let Some(hangup) = hangup {
-        on_hangup(hangup, reload)?;
-    }
-    Ok(scheduler.run(on_signal()?)?)
+    Ok(scheduler.run(on_signals(reload, signal.clone())?)?)
 }
 
 fn topology(sysfs: &Path, json: bool) -> Result<()> {
@@ -372,28 +399,43 @@ fn log_to_terminal(level: LevelFilter) -> Result<()> {
     WriteLogger::init(level, config.build(), lines).context("cannot start logging")
 }
 
-/// Blocks SIGHUP, in all threads that start later too. None: there is a terminal, and SIGHUP means
+/// Blocks SIGHUP, in all threads that start later too. False: there is a terminal, and SIGHUP means
 /// that it is gone.
-fn block_hangup() -> Result<Option<SigSet>> {
+fn block_hangup() -> Result<bool> {
     if std::fs::File::open("/dev/tty").is_ok() {
-        return Ok(None);
+        return Ok(false);
     }
     let mut hangup = SigSet::empty();
     hangup.add(Signal::SIGHUP);
     hangup.thread_block().context("cannot block SIGHUP")?;
-    Ok(Some(hangup))
+    Ok(true)
 }
 
-/// SIGHUP, which is blocked, rings `reload`.
-fn on_hangup(hangup: SigSet, reload: Bell) -> Result<()> {
+/// A `Stop` that SIGINT, SIGTERM and SIGHUP trigger; `first` gets the first of them. With a bell,
+/// SIGHUP rings it instead. They are blocked in all threads that start later: one waits for them,
+/// because a handler would not know which signal came.
+fn on_signals(reload: Option<Bell>, first: Arc<OnceLock<Signal>>) -> Result<Stop> {
+    let mut signals = SigSet::empty();
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        signals.add(signal);
+    }
+    signals.thread_block().context("cannot block signals")?;
+    let (stopper, stop) = stopper();
+    let mut held = Some(stopper);
     let wait = move || {
-        while hangup.wait().is_ok() {
-            reload.ring();
+        while let Ok(signal) = signals.wait() {
+            match &reload {
+                Some(bell) if signal == Signal::SIGHUP => bell.ring(),
+                _ => {
+                    first.get_or_init(|| signal);
+                    drop(held.take());
+                }
+            }
         }
     };
-    let thread = Builder::new().name("hangup".to_string()).spawn(wait);
-    thread.context("cannot start the thread that waits for SIGHUP")?;
-    Ok(())
+    let thread = Builder::new().name("signals".to_string()).spawn(wait);
+    thread.context("cannot start the thread that waits for signals")?;
+    Ok(stop)
 }
 
 /// A `Stop` that SIGINT, SIGTERM and SIGHUP trigger.

@@ -22,7 +22,6 @@
       units = [
         "scx_roost"
         "scx_roost-export"
-        "scx_roost-failed"
       ];
     in
     {

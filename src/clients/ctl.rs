@@ -7,6 +7,7 @@ use crate::policy::arms::DEFAULT_ARM;
 use crate::policy::change::Change;
 use crate::policy::features::{FEATURES, TUNABLES};
 use crate::policy::rules::Whom;
+use crate::policy::settings::shown_as;
 use crate::util::print;
 use crate::util::refusal::Refused;
 use crate::util::whole_file;
@@ -346,7 +347,17 @@ fn saved(answer: &Value) -> String {
 }
 
 fn changed(answer: &Value) -> String {
-    format!("generation {} is in force\n", answer["generation"])
+    let lines = rows(&answer["changes"]).iter().map(text_of);
+    let lines: String = lines.map(|line| format!("{line}\n")).collect();
+    // A scheduler of another version does not say what has changed.
+    let none = match lines.is_empty() && answer["changes"].is_array() {
+        true => "nothing changed: ",
+        false => "",
+    };
+    format!(
+        "{lines}{none}generation {} is in force\n",
+        answer["generation"]
+    )
 }
 
 fn text_of(value: &Value) -> &str {
@@ -381,13 +392,9 @@ fn show(answer: &Value) -> String {
         let tunables: Vec<String> = tunables.iter().map(tunable).collect();
         let _ = write!(
             text,
-            "arm {}: {}preset {}, {} rules\n  on        {on}\n  off       {off}\n  tunables  {}\n",
+            "arm {}: {}, {} rules\n  on        {on}\n  off       {off}\n  tunables  {}\n",
             text_of(&arm["name"]),
-            match text_of(&arm["profile"]) {
-                "" => String::new(),
-                profile => format!("profile {profile}, "),
-            },
-            text_of(&arm["preset"]),
+            shown_as(text_of(&arm["profile"]), text_of(&arm["variant"])),
             arm["rules"],
             tunables.join(", ")
         );
@@ -470,7 +477,7 @@ fn arms(answer: &Value) -> String {
             text,
             "{:<16} preset {:<22} {} rules",
             text_of(&arm["name"]),
-            text_of(&arm["preset"]),
+            text_of(&arm["variant"]),
             arm["rules"]
         );
     }

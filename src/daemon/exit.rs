@@ -22,6 +22,8 @@ impl fmt::Display for Rescued {
     }
 }
 
+const STALLED: &str = "a task waited too long, so the kernel's watchdog ended the scheduler";
+
 /// A scheduler that ended without an error.
 #[derive(Debug)]
 pub struct Exit {
@@ -65,9 +67,11 @@ fn reason(recorded: &user_exit_info, knows_cpu: bool) -> String {
 }
 
 fn failure(kind: i32, why: String) -> Error {
-    match kind == ScxExitKind::SysRq as i32 {
-        true => anyhow!(why).context(Rescued),
-        false => with_remedy(anyhow!(why)),
+    let exit = anyhow!(why);
+    match kind {
+        kind if kind == ScxExitKind::SysRq as i32 => exit.context(Rescued),
+        kind if kind == ScxExitKind::ErrorStall as i32 => exit.context(STALLED),
+        _ => with_remedy(exit),
     }
 }
 

@@ -25,7 +25,7 @@ use libbpf_rs::OpenObject;
 use log::info;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 type OnAttached = Box<dyn FnMut(u64) + Send>;
 type OnEnded = Box<dyn FnMut(&Ended) + Send>;
@@ -71,7 +71,6 @@ pub struct Runner {
     members: Option<OwnedFd>,
     stop: Stop,
     observer: Observer,
-    start: SystemTime,
     restarts: u64,
     past: Past,
 }
@@ -93,7 +92,6 @@ impl Runner {
             members: None,
             stop,
             observer,
-            start: SystemTime::now(),
             restarts: 0,
             past: Past::default(),
         }
@@ -126,13 +124,9 @@ impl Runner {
 
     fn announce(&self, policy: &policy_image, tun: &tunables, machine: &Machine, begin: Instant) {
         let everybody = self.control.everybody();
-        let profile = match everybody.profile() {
-            none if none.is_empty() => none,
-            some => format!("profile {some}, "),
-        };
         info!(
-            "scx_roost runs: {profile}preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
-            everybody.preset,
+            "scx_roost runs: {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
+            everybody.shown_as(),
             everybody.features,
             policy.arm[0].task.slice_ns / 1000,
             cpufreq::mode_name(tun.cpuperf),
@@ -211,10 +205,8 @@ impl Runner {
     }
 
     fn describe(&self, tun: &tunables) -> Running {
-        let start = self.start.duration_since(UNIX_EPOCH);
         Running {
             cpuperf: cpufreq::mode_name(tun.cpuperf).to_string(),
-            start_time_s: start.map_or(0, |since| since.as_secs()),
             restarts: self.restarts,
         }
     }

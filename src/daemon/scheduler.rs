@@ -17,6 +17,7 @@ use crate::rustland;
 use crate::util::privileges::{self, Access, Capabilities, Wanted};
 use crate::util::refusal::BadConfig;
 use crate::util::stop::{Bell, Stop, Stopper, stopper};
+use crate::util::wall_clock;
 use crate::wire::protocol::Op;
 use crate::wire::socket::Bound;
 use crate::wire::stats::source::CounterSource;
@@ -264,6 +265,7 @@ impl Scheduler {
 
     fn serve_and_run(self, stop: Stop) -> Result<()> {
         let Handle { control, source } = self.handle;
+        source.begin(wall_clock::now_s());
         let _servers = match self.sockets {
             Some(Sockets { stats, ctl }) => {
                 Some((server::serve(stats, source.clone())?, control.serve(ctl)?))

@@ -49,6 +49,7 @@ impl Arm {
             "name": self.name,
             "profile": self.settings.profile(),
             "preset": self.settings.preset,
+            "variant": self.settings.variant(),
             "features": self.settings.features.to_string(),
             "tunables": tunables,
         })

@@ -23,10 +23,6 @@ pub const STATS_PATH: &str = "/var/run/scx/root/stats";
 /// The name of the control socket, in the folder of the statistics socket.
 const CTL_NAME: &str = "ctl";
 
-/// What contrib/scx_roost-failed.service leaves when the service has failed, wherever its sockets
-/// are. The next start removes it.
-pub const FAILURE_NOTE: &str = "/run/scx/root/scx_roost.failed";
-
 /// The control socket of the scheduler that serves its statistics at `stats`.
 pub fn ctl_path_beside(stats: &Path) -> PathBuf {
     stats.with_file_name(CTL_NAME)

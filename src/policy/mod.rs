@@ -6,6 +6,7 @@
 pub mod arms;
 pub mod change;
 pub mod config;
+pub mod differences;
 pub mod features;
 pub mod file;
 pub mod plan;

@@ -92,6 +92,27 @@ impl Settings {
         }
     }
 
+    /// As the word of a variant: the preset, and what differs from it.
+    pub fn variant(&self) -> String {
+        let mut flat = Settings {
+            profile: None,
+            tunables: self.profile_tunables.clone(),
+            ..self.clone()
+        };
+        flat.tunables.extend(&self.tunables);
+        let base = Settings::of_preset(&self.preset).unwrap_or_default();
+        variant::word(&Change {
+            preset: Some(self.preset.clone()),
+            // No value of the base is taken back, so the number of CPUs does not matter.
+            ..flat.since(&base, 1)
+        })
+    }
+
+    /// The profile, if there is one, and the variant, in words.
+    pub fn shown_as(&self) -> String {
+        shown_as(&self.profile(), &self.variant())
+    }
+
     pub(crate) fn power(&self) -> Power {
         self.power
     }
@@ -321,6 +342,14 @@ impl Settings {
         } else {
             FreqRule::Off
         }
+    }
+}
+
+/// A profile, empty for none, and a variant, in words.
+pub fn shown_as(profile: &str, variant: &str) -> String {
+    match profile {
+        "" => format!("preset {variant}"),
+        some => format!("profile {some}, preset {variant}"),
     }
 }
 

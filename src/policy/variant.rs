@@ -8,6 +8,7 @@ use crate::policy::profiles;
 use crate::policy::settings::Settings;
 use crate::util::names::instead;
 use anyhow::{Result, bail, ensure};
+use serde_json::Value;
 
 /// Reads `PRESET|PROFILE[+FEATURE=on|off][+TUNABLE=VALUE]...`; a feature without a value is on.
 /// Errors: an unknown name, an invalid value.
@@ -64,6 +65,21 @@ pub fn change(name: &str) -> Result<Change> {
     Ok(change)
 }
 
+/// The word of a change that begins with a preset or a profile: what `change` reads.
+pub fn word(change: &Change) -> String {
+    let base = change.profile.iter().chain(&change.preset).cloned();
+    let on = change.enable.iter().cloned();
+    let off = change.disable.iter().map(|name| format!("{name}=off"));
+    let value = |value: &Value| value.as_str().map_or(value.to_string(), String::from);
+    let set = change.set.iter();
+    let set = set.map(|(name, to)| format!("{name}={}", value(to)));
+    base.chain(on)
+        .chain(off)
+        .chain(set)
+        .collect::<Vec<_>>()
+        .join("+")
+}
+
 fn settings_names() -> Vec<&'static str> {
     let tunables = features::TUNABLES.iter().map(|t| t.name);
     features::FEATURES
@@ -84,5 +100,31 @@ mod tests {
         assert_eq!(change.set["freq-threshold"], "+5%");
         assert_eq!(change.disable, ["claim"]);
         assert!(settings("roost+freq-threshold=+5%").is_ok());
+    }
+
+    #[test]
+    fn settings_are_a_word_that_makes_them_again() {
+        for (given, shown) in [
+            ("roost", "roost"),
+            ("roost+smt_spread=off", "roost+smt_spread=off"),
+            ("roost+claim=on", "roost"),
+            ("gaming+claim=off", "roost+claim=off+slice-us=5000"),
+            (
+                "mainline+pack+freq-threshold=+5%",
+                "mainline+pack+freq-threshold=+5%",
+            ),
+            (
+                "lowlatency+slice-us=900",
+                "roost+min-slice-us=100+slice-us=900",
+            ),
+        ] {
+            let made = settings(given).unwrap();
+            assert_eq!(made.variant(), shown);
+            let again = settings(shown).unwrap();
+            assert_eq!(made.features, again.features, "{given}");
+            let values = |s: &Settings| features::TUNABLES.iter().map(|t| s.value(t, 8)).collect();
+            let (a, b): (Vec<u32>, Vec<u32>) = (values(&made), values(&again));
+            assert_eq!(a, b, "{given}");
+        }
     }
 }

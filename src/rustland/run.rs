@@ -28,7 +28,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use scx_utils::UserExitInfo;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 /// For the thread's class, and for the limit of locked memory, which the core lifts.
@@ -66,14 +66,10 @@ pub fn run(config: &Config, host: &Host, source: &CounterSource, stop: &Stop) ->
         "--backend rust must run in the first thread of its process, which scx_rustland_core \
          schedules by itself"
     );
-    let start_time_s = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
     let (mut restarts, mut failed) = (0, 0);
     loop {
         let shown = Running {
             cpuperf: "off".to_string(),
-            start_time_s,
             restarts,
         };
         let ended = match once(config, host, source, stop, shown) {
@@ -118,8 +114,8 @@ fn once(
     let settings = &config.settings;
     // Once it is attached, this thread must not wait for the reader of the log.
     info!(
-        "scx_roost decides in userspace: preset {} ({}), slice {} us",
-        settings.preset,
+        "scx_roost decides in userspace: {} ({}), slice {} us",
+        settings.shown_as(),
         settings.features,
         slice / 1000
     );

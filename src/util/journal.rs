@@ -13,6 +13,16 @@ pub fn reads_stderr() -> bool {
     })
 }
 
+/// The command that shows what this process writes there, and what systemd says of its service.
+pub fn command() -> String {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let names = groups.lines().filter_map(|line| line.rsplit('/').next());
+    match names.into_iter().find(|name| name.ends_with(".service")) {
+        Some(unit) => format!("journalctl -b -u {unit}"),
+        None => format!("journalctl -b _PID={}", std::process::id()),
+    }
+}
+
 /// `text` with the level's priority before each line.
 pub fn lines(level: Level, text: &str) -> String {
     let priority = match level {

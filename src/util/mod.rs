@@ -19,4 +19,5 @@ pub mod stderr;
 pub mod stop;
 pub mod text;
 pub mod user;
+pub mod wall_clock;
 pub(crate) mod whole_file;

@@ -15,6 +15,12 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
+/// Replaces control characters and cuts the text to `max` characters.
+pub fn tidy(text: &str, max: usize) -> String {
+    let plain = |c: char| if c.is_control() { '?' } else { c };
+    text.chars().map(plain).take(max).collect()
+}
+
 /// Breaks text into lines of at most `width` characters.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);

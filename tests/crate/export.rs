@@ -6,6 +6,7 @@ use crate::fake::FakeDaemon;
 use scx_roost::clients::export::{self, Answer, Format, Listener, Output, Pages, Series, Source};
 use scx_roost::policy::features::FEATURES;
 use scx_roost::stopper;
+use scx_roost::wire::note::{Cause, Note};
 use scx_roost::wire::stats::host::{Condition, CpuGauges, EVENTS};
 use scx_roost::wire::stats::{HISTS, ROWS};
 use std::collections::BTreeSet;
@@ -38,7 +39,7 @@ impl Exported {
     fn new() -> Exported {
         let dir = tempfile::tempdir().unwrap();
         let counter = Arc::new(AtomicU64::new(8));
-        let pages = Pages::new(Source::start(&stats(&dir), &note(&dir), Series::All).unwrap());
+        let pages = Pages::new(Source::start(&stats(&dir), Series::All).unwrap());
         let (listener, at) = Listener::tcp("127.0.0.1:0".parse().unwrap(), pages).unwrap();
         let mut exported = Exported {
             daemon: None,
@@ -66,11 +67,6 @@ impl Exported {
 
 fn stats(dir: &TempDir) -> PathBuf {
     dir.path().join("stats")
-}
-
-/// Not beside the socket: both are where they are configured.
-fn note(dir: &TempDir) -> PathBuf {
-    dir.path().join("unit/failed")
 }
 
 fn asked(mut stream: impl Read + Write, request: &str) -> String {
@@ -265,14 +261,20 @@ fn only_a_daemon_that_did_not_end_on_request_has_failed() {
         Some(0.0),
         "an orderly end removes the socket"
     );
-    let note = note(&exported.dir);
-    std::fs::create_dir(note.parent().unwrap()).unwrap();
-    std::fs::write(&note, "oom-kill\n").unwrap();
-    assert_eq!(failed(&exported), Some(1.0), "the service left a note");
+    let ended = |exported: &Exported, cause| {
+        Note::begin(&stats(&exported.dir)).end(cause, "");
+        failed(exported)
+    };
+    assert_eq!(ended(&exported, Cause::Signal), Some(0.0), "a signal");
+    assert_eq!(ended(&exported, Cause::Error), Some(1.0), "an error");
     exported.begin();
     assert_eq!(failed(&exported), Some(0.0), "another one runs");
     exported.daemon = None;
-    std::fs::remove_file(&note).unwrap();
+    assert_eq!(
+        ended(&exported, Cause::Replaced),
+        Some(0.0),
+        "another scheduler"
+    );
     drop(UnixListener::bind(stats(&exported.dir)).unwrap());
     assert_eq!(
         failed(&exported),
@@ -288,7 +290,7 @@ fn series_of_cpus_can_be_left_out() {
     let many = (0..1024).map(|cpu| (cpu, CpuGauges::default()));
     daemon.source.set_cpus(many.collect(), None);
     let page = |series| {
-        let source = Source::start(&stats(&dir), &note(&dir), series).unwrap();
+        let source = Source::start(&stats(&dir), series).unwrap();
         Pages::new(source).page(Format::OpenMetrics).unwrap()
     };
     let of_cpus = |page: &str| page.lines().filter(|l| l.starts_with("roost_cpu_")).count();
@@ -304,7 +306,7 @@ fn series_of_cpus_can_be_left_out() {
 fn a_daemon_that_is_stopped_keeps_no_scraper() {
     let dir = tempfile::tempdir().unwrap();
     let _silent = UnixListener::bind(stats(&dir)).unwrap();
-    let source = Source::start(&stats(&dir), &note(&dir), Series::All).unwrap();
+    let source = Source::start(&stats(&dir), Series::All).unwrap();
     let begin = Instant::now();
     let asking: Vec<_> = (0..100)
         .map(|_| source.clone())
@@ -367,7 +369,7 @@ fn hostile_scrapers_delay_no_other_client() {
 fn a_waiting_client_stays_connected_in_a_flood() {
     let dir = tempfile::tempdir().unwrap();
     let silent = UnixListener::bind(stats(&dir)).unwrap();
-    let pages = Pages::new(Source::start(&stats(&dir), &note(&dir), Series::All).unwrap());
+    let pages = Pages::new(Source::start(&stats(&dir), Series::All).unwrap());
     let (_listener, at) = Listener::tcp("127.0.0.1:0".parse().unwrap(), pages).unwrap();
     let mut honest = TcpStream::connect(at).unwrap();
     honest.write_all(OPEN.as_bytes()).unwrap();
@@ -394,7 +396,7 @@ fn refuse(path: &Path) {
 fn what_the_exporter_cannot_know_it_does_not_tell() {
     let dir = tempfile::tempdir().unwrap();
     refuse(&stats(&dir));
-    let pages = Pages::new(Source::start(&stats(&dir), &note(&dir), Series::All).unwrap());
+    let pages = Pages::new(Source::start(&stats(&dir), Series::All).unwrap());
     let (_listener, at) = Listener::tcp("127.0.0.1:0".parse().unwrap(), pages).unwrap();
     let answer = asked(TcpStream::connect(at).unwrap(), OPEN);
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
@@ -412,7 +414,7 @@ fn a_daemon_that_accepts_no_client_is_reported_in_time() {
     // SAFETY: a plain call. The backlog has room for one.
     assert_eq!(unsafe { libc::listen(full.as_raw_fd(), 0) }, 0);
     let _first = UnixStream::connect(stats(&dir)).unwrap();
-    let source = Source::start(&stats(&dir), &note(&dir), Series::All).unwrap();
+    let source = Source::start(&stats(&dir), Series::All).unwrap();
     assert!(matches!(
         source.ask().unwrap(),
         Answer::Down { failed: true }

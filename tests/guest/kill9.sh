@@ -23,6 +23,11 @@ stress-ng -q --cpu 4 --pipe 2 -t 100 &
 sleep 1
 end_roost KILL 137
 check "the machine is alive" forks 200 2
+scx_roost status >/tmp/out
+sed 's/^/# /' /tmp/out
+check "status says that it was killed" grep -q '  failed    it was killed .* or it crashed' /tmp/out
+check "since when it ran" sh -c "tr -s ' \n' '  ' </tmp/out | grep -q ' it was started .* UTC, .* ago '"
+check "and where its log is" grep -q "  log       $LOG" /tmp/out
 [ -z "$in_rust" ] || check "memory that is locked is not compacted, until somebody sets that again" \
 	[ "$(cat /proc/sys/vm/compact_unevictable_allowed)" = 0 ]
 # No process is left to remove the sockets. The next start does: the one above found those of the

@@ -24,4 +24,10 @@ check "the process ended within $SEEN_LIMIT_S s (took $took s)" within 0 $SEEN_L
 check "the exit status tells (got $rc)" [ $rc = 70 ]
 check "state is disabled" state_is disabled
 check "the reason is logged" grep -qi sysrq $LOG
+scx_roost status >/tmp/out
+sed 's/^/# /' /tmp/out
+check "status has it too" grep -q '  failed    .* ago: SysRq-S ended the scheduler: ' /tmp/out
+check "and what to read" grep -q '  read      docs/troubleshooting.md#it-ended' /tmp/out
+scx_roost export --once >/tmp/out
+check "it counts as a failure" grep -q '^roost_failed 1' /tmp/out
 finish

@@ -28,6 +28,7 @@ wait $ROOST_PID
 rc=$?
 check "exit status is 1 (got $rc)" [ $rc = 1 ]
 check "the reason is logged" grep -qi 'stall' $LOG
+check "status has it too" sh -c "scx_roost status | grep -q '  failed    .* ago: a task waited too long'"
 # The kernel's own report of the stall is expected here.
 dmesg -c >/dev/null
 finish

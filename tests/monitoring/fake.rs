@@ -104,8 +104,8 @@ impl FakeDaemon {
         let running = Running {
             cpuperf: "util".into(),
             restarts: 2,
-            start_time_s: 1_790_000_000,
         };
+        source.begin(1_790_000_000);
         let counting = source.attach(Box::new(Fake(Box::new(count))), running);
         let server = server::launch(path, None, source.clone()).expect("a server");
         FakeDaemon {

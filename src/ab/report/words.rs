@@ -13,7 +13,7 @@ use crate::ab::stats::verdict::{Against, Direction, EQUIVALENT_MIN, Judged, Verd
 use crate::ab::variant::Variant;
 use crate::machine::{cpulist_text, parse_cpulist};
 use crate::util::text::count;
-use time::OffsetDateTime;
+use crate::util::wall_clock::date;
 
 pub fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
@@ -381,15 +381,6 @@ pub fn taken(plan: &Header) -> String {
         "{began}, scx_roost {version}{host}; {blocks}{boots}, {warmups}{settled}{}",
         plan.hooks.text()
     )
-}
-
-/// Such as '2026-01-31 23:59 UTC', from seconds since 1970.
-fn date(seconds: u64) -> String {
-    let known = i64::try_from(seconds).ok();
-    let known = known.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    known.map_or("no date".to_string(), |at| {
-        format!("{} {:02}:{:02} UTC", at.date(), at.hour(), at.minute())
-    })
 }
 
 /// The CPUs of the command, for variants that restrict it.

@@ -49,7 +49,7 @@ impl Collector for Exposition {
         };
         let help = "1 while a scheduler answers the exporter; at 0 only roost_failed is given too";
         families.gauge(&Family::new("up", help), [(vec![], up)])?;
-        let help = "1 while no scheduler answers and the last one did not end on request: its service failed, it was killed, or it hangs";
+        let help = "1 while no scheduler answers and the last one did not end on request: it failed, was killed, or hangs";
         let failed = f64::from(u8::from(failed));
         families.gauge(&Family::new("failed", help), [(vec![], failed)])?;
         match &self.0 {
@@ -112,7 +112,7 @@ impl Families<'_> {
             ("cpuperf", &m.cpuperf),
             ("freq_source", &m.freq_source),
         ];
-        let help = "the scheduler: its version, profile (empty: none) and preset of arm default, cpufreq governors, source of frequencies";
+        let help = "the scheduler: its version, profile (empty: none) and preset of arm default with what differs from it, cpufreq governors, source of frequencies";
         self.info("scheduler", help, [scheduler])?;
         let exporter = vec![("version", env!("CARGO_PKG_VERSION"))];
         self.info("exporter", "the exporter", [exporter])?;
@@ -123,7 +123,7 @@ impl Families<'_> {
         });
         self.info(
             "arm",
-            "an arm: its profile (empty: none), and the preset that its features started from",
+            "an arm: its profile (empty: none), and its preset with what differs from it",
             arms,
         )?;
         let loaded =

@@ -17,7 +17,6 @@ pub use listener::Listener;
 pub use source::Answer;
 pub use source::{Series, Source};
 
-use crate::policy::config::FAILURE_NOTE;
 use crate::util::print;
 use crate::util::stop::Stop;
 use anyhow::{Context, Result};
@@ -81,7 +80,7 @@ impl Pages {
 
 /// Serves the statistics of the scheduler at `stats` until it is stopped.
 pub fn run(stats: &Path, series: Series, output: &Output, stop: &Stop) -> Result<()> {
-    let pages = Pages::new(Source::start(stats, Path::new(FAILURE_NOTE), series)?);
+    let pages = Pages::new(Source::start(stats, series)?);
     match output {
         Output::Printed(format) => print::text(&pages.page(*format)?).map(|_| ()),
         Output::Written(path) => TextFile::new(path, true)?.write(&pages.file_page()?),

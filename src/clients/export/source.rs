@@ -3,6 +3,7 @@
 //! the same answer. A scheduler that is stopped blocks only that thread.
 
 use super::encode::Sample;
+use crate::wire::note;
 use crate::wire::socket::spawn;
 use crate::wire::stats::client::{self, Client};
 use anyhow::{Result, anyhow, bail};
@@ -50,11 +51,11 @@ type Told = Result<Answer, String>;
 pub struct Source(Sender<Sender<Told>>);
 
 impl Source {
-    /// For the scheduler that serves its statistics at `path`, now or later. `note`: what its unit
-    /// leaves when it has failed. The thread ends with the last clone.
-    pub fn start(path: &Path, note: &Path, series: Series) -> Result<Source> {
+    /// For the scheduler that serves its statistics at `path`, now or later. The thread ends with
+    /// the last clone.
+    pub fn start(path: &Path, series: Series) -> Result<Source> {
         let (sender, receiver) = bounded(WAITING_MAX);
-        let mut daemon = Daemon::new(path, note, series);
+        let mut daemon = Daemon::new(path, series);
         spawn("export-source", move || daemon.answer(&receiver))?;
         Ok(Source(sender))
     }
@@ -99,7 +100,6 @@ impl Trouble {
 
 struct Daemon {
     path: PathBuf,
-    note: PathBuf,
     series: Series,
     client: Option<Client>,
     last: Option<(Instant, Arc<Sample>)>,
@@ -108,10 +108,9 @@ struct Daemon {
 }
 
 impl Daemon {
-    fn new(path: &Path, note: &Path, series: Series) -> Daemon {
+    fn new(path: &Path, series: Series) -> Daemon {
         Daemon {
             path: path.to_path_buf(),
-            note: note.to_path_buf(),
             series,
             client: None,
             last: None,
@@ -141,7 +140,7 @@ impl Daemon {
         match sample {
             Ok(sample) => Ok(Answer::Up(sample)),
             Err(trouble) if trouble.is_gone => Ok(Answer::Down {
-                failed: trouble.left_socket || self.note.exists(),
+                failed: trouble.left_socket || note::last(&self.path).is_some_and(|l| l.failed),
             }),
             Err(trouble) => Err(trouble.text),
         }

@@ -5,6 +5,7 @@
 
 use crate::bpf::intf::{MAX_ARMS, MAX_CPUS};
 use crate::policy::features::FEATURES;
+use crate::util::text::tidy;
 use crate::wire::stats::Metrics;
 use crate::wire::stats::host::{Condition, CpusMetrics};
 use std::collections::BTreeMap;
@@ -65,12 +66,6 @@ impl Sample {
         all.filter(|(_, c)| c.active != 0)
             .map(|(name, c)| (name.as_str(), c.text.as_str()))
     }
-}
-
-/// Replaces control characters and cuts the text to `max` characters.
-pub fn tidy(text: &str, max: usize) -> String {
-    let plain = |c: char| if c.is_control() { '?' } else { c };
-    text.chars().map(plain).take(max).collect()
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@
 use super::choose::{ALL, Chosen, Drawn, List, PAGE};
 use super::history::History;
 use super::rates::Rates;
-use super::sample::{Sample, tidy};
+use super::sample::Sample;
 use super::topology::{Node, tree};
 use crate::policy::arms::DEFAULT_ARM;
 use crate::policy::change::Change;
 use crate::policy::features::{FEATURES, Feature};
+use crate::util::text::tidy;
 use crate::wire::protocol::Op;
 use std::time::Duration;
 

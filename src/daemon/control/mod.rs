@@ -19,6 +19,7 @@ use crate::bpf::intf::policy_image;
 use crate::daemon::rule_events::RuleEvents;
 use crate::model::LogLimiter;
 use crate::policy::arms::Arms;
+use crate::policy::differences::differences;
 use crate::policy::plan::Plan;
 use crate::policy::rules::{Found, Rules, Subjects, Whom, pidfd_of};
 use crate::policy::settings::Settings;
@@ -105,8 +106,8 @@ impl std::fmt::Display for Pending {
 impl std::error::Error for Pending {}
 
 enum Answer {
-    /// Answered when the change is live.
-    Changed,
+    /// Answered when the change is live: what it is, in words.
+    Changed(Vec<String>),
     Data(Value),
 }
 
@@ -345,13 +346,22 @@ impl State {
             slot,
             name: arm.name.clone(),
             profile: arm.settings.profile(),
-            preset: arm.settings.preset.clone(),
+            preset: arm.settings.variant(),
             features: arm.settings.features.to_string(),
         };
         self.source.set_arms(self.arms.iter().map(shown).collect());
     }
 
     fn apply(&mut self, asked: Asked, peer: BorrowedFd) -> Result<Answer> {
+        let (arms, rules) = (self.arms.clone(), self.rules.clone());
+        let data = self.carry_out(asked, peer)?;
+        let (old, new) = ((&arms, &rules), (&self.arms, &self.rules));
+        let changes = || Answer::Changed(differences(old, new, self.nr_cpus));
+        Ok(data.map_or_else(changes, Answer::Data))
+    }
+
+    /// None: it changes something.
+    fn carry_out(&mut self, asked: Asked, peer: BorrowedFd) -> Result<Option<Value>> {
         let reads = matches!(
             asked.op,
             Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {} | Op::Save {}
@@ -361,15 +371,15 @@ impl State {
             return Err(frozen());
         }
         match asked.op {
-            Op::Show { arm } => return self.show(arm.as_deref()).map(Answer::Data),
-            Op::Audit {} => return Ok(Answer::Data(json!(self.loaded()?.audit()?))),
-            Op::Limits {} => return Ok(Answer::Data(json!(self.loaded()?.limits()))),
-            Op::Rules {} => return Ok(Answer::Data(self.show_rules())),
-            Op::Save {} => return asked.saved.context("it is made before").map(Answer::Data),
+            Op::Show { arm } => return self.show(arm.as_deref()).map(Some),
+            Op::Audit {} => return Ok(Some(json!(self.loaded()?.audit()?))),
+            Op::Limits {} => return Ok(Some(json!(self.loaded()?.limits()))),
+            Op::Rules {} => return Ok(Some(self.show_rules())),
+            Op::Save {} => return asked.saved.context("it is made before").map(Some),
             Op::Reload {} => {
                 let read = asked.read.context("the files are read before")?;
                 self.read_again(&read)?;
-                return Ok(Answer::Changed);
+                return Ok(None);
             }
             Op::Set { arm, change } => self.arms.change(&arm, &change)?,
             Op::Reset { arm } => self.arms.reset(&arm)?,
@@ -383,20 +393,23 @@ impl State {
                 self.rules_changed = true;
             }
             Op::ArmDel { arm } => self.delete_arm(&arm)?,
-            Op::RuleAdd { whom, arm } => return self.add_rule(whom, &arm, asked.cgroup),
+            Op::RuleAdd { whom, arm } => {
+                self.add_rule(whom, &arm, asked.cgroup)?;
+                return Ok(None);
+            }
             Op::RuleDel { whom } => {
                 self.rules.delete(&whom)?;
                 self.rules_changed = true;
-                return Ok(Answer::Changed);
+                return Ok(None);
             }
             Op::Exec { arm } => {
                 let ticket = self.rules.ticket_of_arm(self.arms.slot(&arm)?)?;
                 self.loaded()?.assign(peer, Ticket::Exec(ticket))?;
-                return Ok(Answer::Changed);
+                return Ok(None);
             }
         }
         self.arms_changed = true;
-        Ok(Answer::Changed)
+        Ok(None)
     }
 
     fn delete_arm(&mut self, name: &str) -> Result<()> {
@@ -412,7 +425,7 @@ impl State {
         Ok(())
     }
 
-    fn add_rule(&mut self, whom: Whom, arm: &str, cgroup: Option<Found>) -> Result<Answer> {
+    fn add_rule(&mut self, whom: Whom, arm: &str, cgroup: Option<Found>) -> Result<()> {
         let slot = self.arms.slot(arm)?;
         match &whom {
             Whom::Cgroup(path) => {
@@ -431,7 +444,7 @@ impl State {
             }
         }
         self.rules_changed = true;
-        Ok(Answer::Changed)
+        Ok(())
     }
 
     fn loaded(&mut self) -> Result<&mut Box<dyn Live>> {
@@ -499,11 +512,13 @@ impl Peer {
             state.bell.ring();
         }
         let flushed = state.flush();
-        let generation = json!({"generation": state.generation});
+        let generation = state.generation;
         let answered = |answer: Result<Answer>| match (answer?, &flushed) {
             (Answer::Data(value), _) => Ok(value),
-            (Answer::Changed, Ok(())) => Ok(generation.clone()),
-            (Answer::Changed, Err(e)) => bail!(Pending(format!("{e:#}"))),
+            (Answer::Changed(changes), Ok(())) => {
+                Ok(json!({"generation": generation, "changes": changes}))
+            }
+            (Answer::Changed(_), Err(e)) => bail!(Pending(format!("{e:#}"))),
         };
         answers.into_iter().map(answered).collect()
     }

@@ -178,10 +178,9 @@ impl Control {
         state.arms_changed = true;
         for (_, arm) in state.arms.iter().filter(|(_, arm)| arm.settings.follows()) {
             info!(
-                "arm {}: profile {}, preset {} ({}), because the machine {power} ({why})",
+                "arm {}: {} ({}), because the machine {power} ({why})",
                 arm.name,
-                arm.settings.profile(),
-                arm.settings.preset,
+                arm.settings.shown_as(),
                 arm.settings.features
             );
         }

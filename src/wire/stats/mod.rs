@@ -117,7 +117,7 @@ macro_rules! stat_table {
             pub version: String,
             #[stat(desc = "profile of arm default, and what auto stands for now; empty: none")]
             pub profile: String,
-            #[stat(desc = "preset the features started from")]
+            #[stat(desc = "preset, and what differs from it, as a variant of ab: roost+claim=off")]
             pub preset: String,
             #[stat(desc = "features that are on")]
             pub features: String,
@@ -241,7 +241,7 @@ include!(concat!(env!("OUT_DIR"), "/hist_tbl.rs"));
 pub struct ArmMetrics {
     #[stat(desc = "profile of the arm, and what auto stands for now; empty: none")]
     pub profile: String,
-    #[stat(desc = "preset the features started from")]
+    #[stat(desc = "preset, and what differs from it, as a variant of ab: roost+claim=off")]
     pub preset: String,
     #[stat(desc = "features that are on")]
     pub features: String,

@@ -35,8 +35,6 @@ pub type KhzReader = dyn Fn() -> Vec<Option<u32>> + Send + Sync;
 #[derive(Clone, Debug, Default)]
 pub struct Running {
     pub cpuperf: String,
-    /// When the daemon was started, s since 1970.
-    pub start_time_s: u64,
     pub restarts: u64,
 }
 
@@ -80,6 +78,8 @@ struct State {
     counted: Option<Box<dyn Counted>>,
     /// True if a scheduler is loaded or was.
     loaded: bool,
+    /// When the run began, s since 1970.
+    start_time_s: u64,
     running: Running,
     governor: String,
     freq_source: String,
@@ -113,6 +113,11 @@ struct LiveArm {
 }
 
 impl CounterSource {
+    /// The run begins at this time, in seconds since 1970.
+    pub fn begin(&self, start_time_s: u64) {
+        self.lock().start_time_s = start_time_s;
+    }
+
     /// Reads from `counted`. Drop the returned value before the scheduler is unloaded.
     #[must_use]
     pub fn attach(&self, counted: Box<dyn Counted>, running: Running) -> Counting {
@@ -336,7 +341,7 @@ impl State {
             governor: self.governor.clone(),
             cpuperf: self.running.cpuperf.clone(),
             freq_source: self.freq_source.clone(),
-            start_time_s: self.running.start_time_s,
+            start_time_s: self.start_time_s,
             restarts: self.running.restarts,
             running: self.counted.is_some().into(),
             conditions: host::no_conditions()

@@ -165,7 +165,8 @@ fn arms_are_shown_changed_and_reset() {
     ]);
     assert_eq!(served.features(1) & bits::wide_idle.0, bits::wide_idle.0);
     let text = served.done(&["ctl", "show", "--arm", "x"]);
-    assert!(text.contains("arm x: preset mainline, 0 rules"), "{text}");
+    let head = "arm x: preset mainline+wide_idle+slice-us=900, 0 rules\n";
+    assert!(text.contains(head), "{text}");
     let on = text.lines().find(|l| l.starts_with("  on ")).unwrap();
     assert!(on.contains("wide_idle"), "{text}");
     assert!(
@@ -182,6 +183,52 @@ fn arms_are_shown_changed_and_reset() {
     assert_eq!(list.lines().count(), 2, "{list}");
     served.done(&["ctl", "arms", "del", "x"]);
     assert_eq!(served.done(&["ctl", "arms", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn a_change_says_what_it_changes_and_for_whom() {
+    let served = serve();
+    for (args, said) in [
+        (
+            &["set", "--disable", "smt_spread"][..],
+            "default: smt_spread on -> off\ngeneration 1 is in force\n",
+        ),
+        (
+            &["set", "--disable", "smt_spread"],
+            "nothing changed: generation 2 is in force\n",
+        ),
+        (
+            &["arms", "add", "a", "--preset", "mainline"],
+            "arm a: new, preset mainline\ngeneration 3 is in force\n",
+        ),
+        (
+            &["arms", "add", "b"],
+            "arm b: new, preset roost+smt_spread=off\ngeneration 4 is in force\n",
+        ),
+        (
+            &["rules", "add", "--comm", "make", "--arm", "a"],
+            "rule 1: --comm make -> arm a\ngeneration 4 is in force\n",
+        ),
+        (
+            &["rules", "del", "--comm", "make"],
+            "rule 1: --comm make deleted\ngeneration 4 is in force\n",
+        ),
+        (
+            &["arms", "del", "a"],
+            "arm a: deleted\ngeneration 5 is in force\n",
+        ),
+        (
+            &["reset"],
+            "default: smt_spread off -> on\ngeneration 6 is in force\n",
+        ),
+    ] {
+        assert_eq!(served.done(&[&["ctl"], args].concat()), said, "{args:?}");
+    }
+    let json = served.done(&["ctl", "set", "--set", "slice-us=900", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["changes"][0], "default: slice-us 2800 -> 900");
+    let shown = &served.source.totals().arms["default"].preset;
+    assert_eq!(shown, "roost+slice-us=900");
 }
 
 #[test]

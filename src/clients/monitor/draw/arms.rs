@@ -15,6 +15,8 @@ type Column = (&'static str, &'static str, usize, fn(&ArmRates) -> String);
 
 const NAME: usize = 16;
 const PRESET: usize = 22;
+/// A longer name leaves a blank before the next column.
+const CUT: usize = PRESET - 1;
 const NUMBERS: &[Column] = &[
     ("wakeups", "/s", 9, |arm| rate(arm.wakeups())),
     ("latency", "p50", 9, |arm| latency(arm, 0.5)),
@@ -53,7 +55,7 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     let line = |name: &str, preset_name: &str, role, cell: &dyn Fn(&Column) -> String| {
         let mut text = format!(" {name:<name_width$.name_width$}");
         if preset {
-            text += &format!("{preset_name:<PRESET$}");
+            text += &format!("{preset_name:<PRESET$.CUT$}");
         }
         for column in NUMBERS {
             if text.chars().count() + column.2 <= room.width {
