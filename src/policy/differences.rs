@@ -122,7 +122,7 @@ mod tests {
              default: slice-us 900 -> 5000"
         );
         let add = |arms: &mut Arms, _: &mut Rules| {
-            arms.add("a", Some("mainline")).unwrap();
+            arms.add("a", Some("mainline"), None).unwrap();
         };
         assert_eq!(step(&add), "arm a: new, preset mainline");
         let rule = |slot| {

@@ -80,17 +80,12 @@ impl Write for Stderr {
 mod tests {
     use super::*;
     use std::fs::File;
-    use std::io::Read;
+    use std::io::{Read, pipe};
     use std::time::Instant;
-
-    fn pipe() -> (File, File) {
-        let (reader, writer) = rustix::pipe::pipe().unwrap();
-        (reader.into(), writer.into())
-    }
 
     #[test]
     fn a_reader_that_has_gone_or_stopped_holds_nobody_up() {
-        let (mut reader, mut writer) = pipe();
+        let (mut reader, mut writer) = pipe().unwrap();
         assert!(print(&mut writer, "a\n"));
         let mut got = [0; 2];
         reader.read_exact(&mut got).unwrap();
