@@ -126,7 +126,7 @@ impl Runner {
         let everybody = self.control.everybody();
         info!(
             "scx_roost runs: {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
-            everybody.shown_as(),
+            everybody.shown_as(machine.cpus.len() as u32),
             everybody.features,
             policy.arm[0].task.slice_ns / 1000,
             cpufreq::mode_name(tun.cpuperf),

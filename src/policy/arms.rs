@@ -49,7 +49,7 @@ impl Arm {
             "name": self.name,
             "profile": self.settings.profile(),
             "preset": self.settings.preset,
-            "variant": self.settings.variant(),
+            "variant": self.settings.variant(nr_cpus),
             "features": self.settings.features.to_string(),
             "tunables": tunables,
         })

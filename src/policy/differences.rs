@@ -23,7 +23,7 @@ fn of_arms(old: &Arms, new: &Arms, nr_cpus: u32) -> Vec<String> {
             None => lines.push(format!(
                 "arm {}: new, {}",
                 arm.name,
-                arm.settings.shown_as()
+                arm.settings.shown_as(nr_cpus)
             )),
         }
     }

@@ -92,25 +92,29 @@ impl Settings {
         }
     }
 
-    /// As the word of a variant: the preset, and what differs from it.
-    pub fn variant(&self) -> String {
-        let mut flat = Settings {
-            profile: None,
-            tunables: self.profile_tunables.clone(),
-            ..self.clone()
-        };
-        flat.tunables.extend(&self.tunables);
+    /// As the word of a variant: the preset, and what differs from it on a machine of `nr_cpus`
+    /// CPUs, whether it was set or is of a profile.
+    pub fn variant(&self, nr_cpus: u32) -> String {
         let base = Settings::of_preset(&self.preset).unwrap_or_default();
+        let features = Settings {
+            features: self.features,
+            ..base.clone()
+        };
+        let apart = |row: &&&Tunable| self.value(row, nr_cpus) != base.value(row, nr_cpus);
+        let shown = |row: &&Tunable| row.shown(self.value(row, nr_cpus));
+        let apart = features::TUNABLES.iter().filter(apart);
         variant::word(&Change {
             preset: Some(self.preset.clone()),
-            // No value of the base is taken back, so the number of CPUs does not matter.
-            ..flat.since(&base, 1)
+            set: apart
+                .map(|row| (row.name.to_string(), shown(row)))
+                .collect(),
+            ..features.since(&base, nr_cpus)
         })
     }
 
     /// The profile, if there is one, and the variant, in words.
-    pub fn shown_as(&self) -> String {
-        shown_as(&self.profile(), &self.variant())
+    pub fn shown_as(&self, nr_cpus: u32) -> String {
+        shown_as(&self.profile(), &self.variant(nr_cpus))
     }
 
     pub(crate) fn power(&self) -> Power {

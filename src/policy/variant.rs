@@ -119,7 +119,7 @@ mod tests {
             ),
         ] {
             let made = settings(given).unwrap();
-            assert_eq!(made.variant(), shown);
+            assert_eq!(made.variant(8), shown);
             let again = settings(shown).unwrap();
             assert_eq!(made.features, again.features, "{given}");
             let values = |s: &Settings| features::TUNABLES.iter().map(|t| s.value(t, 8)).collect();

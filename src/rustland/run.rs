@@ -115,7 +115,7 @@ fn once(
     // Once it is attached, this thread must not wait for the reader of the log.
     info!(
         "scx_roost decides in userspace: {} ({}), slice {} us",
-        settings.shown_as(),
+        settings.shown_as(machine.cpus.len() as u32),
         settings.features,
         slice / 1000
     );

@@ -199,6 +199,8 @@ impl Control {
         let mut state = self.lock();
         state.nr_cpus = nr_cpus;
         state.capacity = capacity;
+        // What differs from a preset depends on the number of CPUs.
+        state.show_arms();
         let image = state.image();
         state.thresholds = sampling::rows(&image);
         image
@@ -346,7 +348,7 @@ impl State {
             slot,
             name: arm.name.clone(),
             profile: arm.settings.profile(),
-            preset: arm.settings.variant(),
+            preset: arm.settings.variant(self.nr_cpus),
             features: arm.settings.features.to_string(),
         };
         self.source.set_arms(self.arms.iter().map(shown).collect());

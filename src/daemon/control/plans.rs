@@ -180,7 +180,7 @@ impl Control {
             info!(
                 "arm {}: {} ({}), because the machine {power} ({why})",
                 arm.name,
-                arm.settings.shown_as(),
+                arm.settings.shown_as(state.nr_cpus),
                 arm.settings.features
             );
         }
