@@ -12,6 +12,7 @@ use crate::clients::export;
 use crate::clients::{ctl, exec, monitor as live, status, stop};
 use crate::daemon::control::Origin;
 use crate::daemon::exit::Rescued;
+use crate::daemon::load;
 use crate::daemon::process;
 use crate::daemon::scheduler::{Error, Scheduler};
 use crate::doctor;
@@ -342,7 +343,12 @@ fn shown(json: bool, report: &impl Serialize, text: impl Fn() -> String) -> Resu
 
 fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {
     init_log(LevelFilter::Info)?;
-    let report = doctor::examine(&Host::new(sysfs));
+    let host = Host::new(sysfs);
+    let mut report = doctor::examine(&host);
+    // It has been loaded where a scheduler is attached, and this machine is not another one.
+    if report.runnable && host.own_machine() && host.attached_ops().is_none() {
+        report.add(doctor::loads(load::try_load(&host)));
+    }
     if json {
         print::json(&report)?
     } else {

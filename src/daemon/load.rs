@@ -12,9 +12,11 @@ use crate::daemon::bpf_memory::Loaded;
 use crate::daemon::counters::{self, CpuCounters};
 use crate::daemon::exit::{self, Exit};
 use crate::daemon::task_maps;
-use crate::machine::Facts;
+use crate::machine::cpufreq::CpuFreq;
 use crate::machine::host::Host;
+use crate::machine::{Facts, read_machine};
 use crate::policy::config::Config;
+use crate::publish;
 use anyhow::{Context, Result};
 use libbpf_rs::{Link, OpenObject};
 use log::debug;
@@ -23,7 +25,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::slice::{from_mut, from_ref};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A loaded scheduler, and its link once it is attached.
 pub struct Instance<'obj> {
@@ -94,6 +96,29 @@ pub fn load_object<'obj>(
         begin.elapsed().as_millis()
     );
     Ok(loaded)
+}
+
+/// Loads the programs as a start without options would, and drops them. Returns how long it took.
+pub fn try_load(host: &Host) -> Result<Duration> {
+    let begin = Instant::now();
+    let config = Config::default();
+    let (machine, hotplug_seq) = read_machine(host, false)?;
+    let cpufreq = CpuFreq::read(host);
+    let tun = config.tunables(&cpufreq, !host.preempt_rt(), host.tells_of_limits);
+    let facts = machine.facts()?;
+    let arms = [config.settings.arm(machine.cpus.len() as u32)];
+    let policy = publish::image(&arms, &facts.capacities());
+    let mut object = MaybeUninit::uninit();
+    load_object(
+        &config,
+        &facts,
+        &tun,
+        &policy,
+        hotplug_seq,
+        None,
+        &mut object,
+    )?;
+    Ok(begin.elapsed())
 }
 
 impl<'obj> Instance<'obj> {

@@ -72,6 +72,24 @@ fn isolates_domains(value: &str) -> bool {
     has("domain") || !(has("nohz") || has("managed_irq"))
 }
 
+/// Such a kernel lets no BPF program read its memory (LOCKDOWN_BPF_READ_KERNEL). The file is absent
+/// where securityfs is not mounted.
+pub fn lockdown(host: &Host) -> Option<Check> {
+    let level = host.kernel_text("security/lockdown");
+    let by_level = level.is_some_and(|text| text.contains("[confidentiality]"));
+    let line = host.proc_text("cmdline").unwrap_or_default();
+    let by_boot = line
+        .split_whitespace()
+        .any(|word| word == "lockdown=confidentiality");
+    (by_level || by_boot).then(|| {
+        Check::fail(
+            "lockdown",
+            "the kernel is locked down for confidentiality: BPF programs may not read its memory",
+            "boot with lockdown=integrity, or without lockdown=",
+        )
+    })
+}
+
 pub fn jit(host: &Host) -> Check {
     match host.proc_text("sys/net/core/bpf_jit_enable").as_deref() {
         Some("0") => Check::fail(

@@ -22,6 +22,7 @@ use anyhow::{Result, bail};
 use log::warn;
 use serde::Serialize;
 use std::fmt::Write;
+use std::time::Duration;
 
 /// Items of a check that a line of the log or a condition lists, at most.
 const ITEMS_SHOWN: usize = 8;
@@ -131,8 +132,9 @@ fn examine_for(host: &Host, ignore_cpu_max: bool) -> Report {
             .into_iter()
             .flatten(),
     );
+    checks.extend([kernel::isolation(host)]);
+    checks.extend(kernel::lockdown(host));
     checks.extend([
-        kernel::isolation(host),
         kernel::jit(host),
         kernel::tracer(host),
         kernel::privileges(host),
@@ -146,6 +148,27 @@ fn examine_for(host: &Host, ignore_cpu_max: bool) -> Report {
     Report {
         runnable: checks.iter().all(|c| c.verdict != Verdict::Fail),
         checks,
+    }
+}
+
+/// The last check, where the others found nothing: what the kernel said to the programs.
+pub fn loads(loaded: Result<Duration>) -> Check {
+    match loaded {
+        Ok(took) => Check::ok(
+            "load",
+            format!(
+                "the kernel takes the scheduler's programs ({} ms; nothing was attached)",
+                took.as_millis()
+            ),
+        ),
+        Err(e) => Check::fail(
+            "load",
+            format!(
+                "the kernel refuses the scheduler's programs: {}",
+                e.root_cause()
+            ),
+            "docs/troubleshooting.md, 'It does not start', says what to send",
+        ),
     }
 }
 
@@ -217,6 +240,11 @@ fn model(host: &Host) -> Vec<Check> {
 }
 
 impl Report {
+    pub fn add(&mut self, check: Check) {
+        self.runnable &= check.verdict != Verdict::Fail;
+        self.checks.push(check);
+    }
+
     pub fn text(&self) -> String {
         let mut text = String::new();
         for check in &self.checks {

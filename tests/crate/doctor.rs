@@ -6,6 +6,7 @@ use scx_roost::doctor::{self, Check, Report, Verdict};
 use scx_roost::machine::host::Host;
 use scx_roost::wire::stats::source::CounterSource;
 use std::fs;
+use std::time::Duration;
 
 /// A machine without findings.
 struct Patient {
@@ -420,4 +421,35 @@ fn json_says_what_text_says() {
         report.checks.len()
     );
     assert_eq!(json["checks"][2]["verdict"], "fail");
+}
+
+#[test]
+fn a_kernel_that_is_locked_down_is_named() {
+    let patient = healthy();
+    let lockdown = "kernel/security/lockdown";
+    patient
+        .tree
+        .write(lockdown, "none [integrity] confidentiality");
+    assert!(doctor::examine(&patient.host).runnable);
+    patient
+        .tree
+        .write(lockdown, "none integrity [confidentiality]");
+    assert!(start_error(&patient.host).contains("locked down for confidentiality"));
+    patient.tree.write(lockdown, "");
+    patient
+        .tree
+        .write("proc/cmdline", "ro lockdown=confidentiality quiet");
+    assert!(!doctor::examine(&patient.host).runnable);
+}
+
+/// A load is the last check: what it finds decides.
+#[test]
+fn a_refused_load_is_a_failure() {
+    let mut report = doctor::examine(&healthy().host);
+    report.add(doctor::loads(Ok(Duration::from_millis(7))));
+    assert!(report.runnable && report.text().contains("nothing was attached"));
+    let refused =
+        anyhow::anyhow!("Invalid argument (os error 22)").context("the kernel rejects it");
+    report.add(doctor::loads(Err(refused)));
+    assert!(!report.runnable && report.text().contains("Invalid argument"));
 }

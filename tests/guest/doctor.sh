@@ -11,6 +11,7 @@ sed 's/^/# /' /tmp/doctor
 # Linux 6.17 and later report CPU limits; under PREEMPT_RT there are no timers to enforce them.
 grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux && ! grep -q PREEMPT_RT /proc/version && enforced=1
 check "exit status is 0 (got $rc)" [ $rc = 0 ]
+check "it has loaded the programs" grep -q '^ok *load .* nothing was attached' /tmp/doctor
 check "no check failed" [ "$(grep -c '^FAIL' /tmp/doctor)" = 0 ]
 check "it says so as JSON" sh -c "scx_roost doctor --json | grep -q '\"runnable\": *true'"
 mkdir /sys/fs/cgroup/limited

@@ -17,12 +17,12 @@ use std::time::Instant;
 /// LLCs, cores of each, threads of each, LLCs of a node.
 const MACHINES: [(usize, usize, usize, usize); 7] = [
     (1, 1, 1, 1),
-    (1, 4, 1, 1),
-    (8, 4, 2, 8),
-    (16, 8, 2, 2),
-    (64, 8, 2, 8),
+    (1, 3, 1, 1),
+    (2, 3, 2, 2),
+    (3, 11, 2, 1),
     (128, 8, 1, 2),
-    (1, 512, 2, 1),
+    (1, 511, 2, 1),
+    (127, 4, 2, 8),
 ];
 
 #[test]
