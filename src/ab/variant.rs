@@ -135,13 +135,14 @@ impl Variant {
                 (scheduler, cpus.with_context(|| format!("variant {name}"))?)
             }
         };
-        let kind = match scheduler.strip_prefix("scx:") {
-            Some(command) => Kind::Scx(words(command)?),
-            None if scheduler == EEVDF => Kind::Eevdf,
-            None if let Some(settings) = scheduler.strip_prefix(RUST) => {
+        let (command, settings) = (scheduler.strip_prefix("scx:"), scheduler.strip_prefix(RUST));
+        let kind = match (command, settings) {
+            (Some(command), _) => Kind::Scx(words(command)?),
+            (_, Some(settings)) => {
                 Kind::Rust(in_rust(settings).with_context(|| format!("variant {name}"))?)
             }
-            None => {
+            _ if scheduler == EEVDF => Kind::Eevdf,
+            _ => {
                 let preset = scheduler.split('+').next().unwrap_or_default();
                 ensure!(
                     features::preset(preset).is_some() || profiles::profile(preset).is_some(),
