@@ -14,6 +14,7 @@ A test is a shell script whose first lines give its requirements:
   # twice: yes          its own boot, done twice: both must print the same bytes
   # kernels: 7.1        only on that kernel, with the matrix
   # long: yes           only where it is named, or with --every-kernel; machines: on these
+  # share: 4            on one commit in four, by its hash, and where a long test runs
   # append: WORDS       put on the kernel's command line
   # rustland: 4         another test, rustland-NAME, is the same with --backend rust, on that
                         machine; it takes long, and needs rustland
@@ -38,6 +39,7 @@ import argparse
 import concurrent.futures
 import dataclasses
 import difflib
+import functools
 import json
 import os
 import re
@@ -48,6 +50,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -132,15 +135,28 @@ def read_tests():
                 raise LabError(f"{path.name}: '# odd:' or '# long:' has {shape}, which '# topology:' has not")
         for shape in shapes:
             yes = {key for key, value in head.items() if value == "yes"}
+            late = "long" in yes or shape in long or not has_turn(path.stem, int(head.get("share", "1")))
             usual = shape in ("8", head["topology"])
             test = Test(path.stem, shape, head["accel"], int(head["timeout"]),
                         head.get("quick", ""), usual, shape in odd, bool({"own-boot", "twice"} & yes), "twice" in yes,
-                        head.get("kernels", ""), shape in long or "long" in yes, head.get("needs", ""), head.get("append", ""))
+                        head.get("kernels", ""), late, head.get("needs", ""), head.get("append", ""))
             out.append(test)
             if shape in head.get("rustland", "").split():
                 name = f"{RUSTLAND}-{test.name}"
                 out.append(dataclasses.replace(test, name=name, quick="", long=True, needs=RUSTLAND))
     return out
+
+
+@functools.cache
+def commit():
+    """The hash of the tree's commit; without git ''."""
+    git = subprocess.run(["git", "rev-parse", "HEAD"], cwd=TOP, capture_output=True, text=True)
+    return git.stdout.strip()
+
+
+def has_turn(name, share):
+    """Whether this commit is the one of `share` that runs the test."""
+    return share == 1 or (commit() != "" and zlib.crc32(f"{commit()} {name}".encode()) % share == 0)
 
 
 def script_of(test):
@@ -539,7 +555,7 @@ def main():
         plan = choose(args)
         left = sorted({f"{t.name}/{t.topology}" for t in read_tests() if t.long and t not in plan[0][1]})
         if left and not args.test:
-            print(f"# left out because they take long: {' '.join(left)}; scripts/test --full runs them")
+            print(f"# left out because they take long, or left to other commits: {' '.join(left)}; scripts/test --full runs them")
         if args.list:
             for _, tests in plan:
                 for t in tests:

@@ -4,6 +4,7 @@
 # topology: 8
 # accel: icount
 # timeout: 240
+# share: 4
 # needs: rt-app
 . /tests/lib.sh
 FILE=/tests/agree.json

@@ -4,7 +4,7 @@
 # topology: 8
 # accel: icount
 # timeout: 200
-# quick: 6.16 7.2-rt
+# quick: 6.16
 . /tests/lib.sh
 late_goes
 start_roost --preset mainline

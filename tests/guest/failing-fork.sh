@@ -3,7 +3,7 @@
 # topology: 8
 # accel: icount
 # timeout: 60
-# quick: 6.12 6.16 7.0
+# quick: 6.12
 . /tests/lib.sh
 start_roost
 refused=$(failing-fork 40)

@@ -4,6 +4,7 @@
 # topology: 8
 # accel: icount
 # timeout: 400
+# share: 4
 . /tests/lib.sh
 CG=/sys/fs/cgroup
 
@@ -42,7 +43,7 @@ leaves 6
 leaves 7
 sleep 1
 for cpu in 7 6 5 4; do comes_back $cpu; done
-for n in 1 2; do
+for n in 1 2 3 4 5 6; do
 	turn 7 0
 	turn 3 0
 	turn 7 1

@@ -5,7 +5,7 @@
 # topology: 8
 # accel: icount
 # timeout: 150
-# quick: 6.12 6.16 6.18 7.0 7.3
+# quick: 6.12 7.3
 . /tests/lib.sh
 CPUS=/sys/devices/system/cpu
 ROUNDS=4

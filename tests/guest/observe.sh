@@ -4,6 +4,7 @@
 # topology: 8 64
 # accel: tcg
 # timeout: 400
+# share: 4
 # long: 64
 . /tests/lib.sh
 PORT=10849

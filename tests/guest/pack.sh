@@ -5,6 +5,7 @@
 # topology: 16
 # accel: icount
 # timeout: 150
+# share: 4
 . /tests/lib.sh
 TASKS=6
 

@@ -3,6 +3,7 @@
 # topology: 8
 # accel: icount
 # timeout: 400
+# share: 4
 # needs: rt-app
 . /tests/lib.sh
 T=/sys/kernel/tracing

@@ -10,6 +10,7 @@
 # topology: 8
 # accel: icount
 # timeout: 200
+# share: 4
 # own-boot: yes
 . /tests/lib.sh
 RUNS=10

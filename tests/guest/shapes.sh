@@ -6,6 +6,7 @@
 # odd: 3 3x2x2
 # accel: icount
 # timeout: 180
+# long: 64
 # rustland: 1 3 3x2x2 2node
 . /tests/lib.sh
 SYS=/sys/devices/system

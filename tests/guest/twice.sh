@@ -3,6 +3,7 @@
 # topology: 2
 # accel: icount
 # timeout: 120
+# share: 4
 # twice: yes
 . /tests/lib.sh
 start_roost
