@@ -5,7 +5,6 @@
 //! that into the kernel's maps.
 
 pub mod bpf_memory;
-pub mod charge;
 pub mod control;
 pub mod counters;
 pub mod exit;

@@ -3,7 +3,6 @@
 //! offline at the load, or when the machine has changed otherwise.
 
 use crate::bpf::intf::{policy_image, tunables};
-use crate::daemon::charge::RootPays;
 use crate::daemon::control::Control;
 use crate::daemon::exit::Exit;
 use crate::daemon::load::{Instance, load_object};
@@ -13,6 +12,7 @@ use crate::daemon::urgent::Urgent;
 use crate::daemon::watch::{Past, Watch};
 use crate::machine::cpufreq::{self, CpuFreq};
 use crate::machine::host::Host;
+use crate::machine::own_group::RootPays;
 use crate::machine::picture;
 use crate::machine::{Machine, read_machine};
 use crate::policy::config::Config;

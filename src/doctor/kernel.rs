@@ -15,7 +15,27 @@ pub fn release(host: &Host) -> Check {
     let release = host
         .proc_text("sys/kernel/osrelease")
         .unwrap_or_else(|| "unknown".to_string());
-    Check::ok("kernel", format!("Linux {release}"))
+    Check::ok("kernel", format!("Linux {release}{}", lacks(host)))
+}
+
+/// What newer kernels have.
+fn lacks(host: &Host) -> String {
+    let all = [
+        (
+            host.tells_of_limits,
+            "limits of groups (cpu.max; since 6.17)",
+        ),
+        (
+            host.moves_running,
+            "moves of running tasks (smt_spread; since 7.1)",
+        ),
+    ];
+    let lacking = all.iter().filter(|(has, _)| !has).map(|(_, what)| *what);
+    let lacking: Vec<&str> = lacking.collect();
+    match lacking.is_empty() {
+        true => String::new(),
+        false => format!("; it lacks {}", lacking.join(" and ")),
+    }
 }
 
 pub fn sched_ext(host: &Host) -> Check {

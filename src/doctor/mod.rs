@@ -19,7 +19,7 @@ use crate::machine::{self, Machine, several};
 use crate::wire::stats::host::Condition;
 use crate::wire::stats::source::CounterSource;
 use anyhow::{Result, bail};
-use log::warn;
+use log::{info, warn};
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::Duration;
@@ -182,6 +182,8 @@ pub fn check_start(host: &Host, source: &CounterSource, ignore_cpu_max: bool) ->
     if let Some(failed) = report.checks.iter().find(prevents) {
         bail!("{} (all checks: scx_roost doctor)", failed.reported());
     }
+    let kernel = report.checks.iter().find(|c| c.name == "kernel");
+    kernel.inspect(|kernel| info!("{}", kernel.found));
     for check in report.checks.iter().filter(|c| c.verdict == Verdict::Warn) {
         let text = check.reported();
         match check.condition {

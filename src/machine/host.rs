@@ -23,6 +23,8 @@ pub struct Host {
     pub cgroup: Option<PathBuf>,
     /// The kernel reports CPU limits (cpu.max) to the scheduler: since Linux 6.17.
     pub tells_of_limits: bool,
+    /// A scheduler can move a running task (SCX_ENQ_IMMED): since Linux 7.1.
+    pub moves_running: bool,
 }
 
 impl Host {
@@ -34,6 +36,7 @@ impl Host {
             proc: PathBuf::from("/proc"),
             cgroup: cgroup_mount(),
             tells_of_limits: tells_of_limits(),
+            moves_running: moves_running(),
         }
     }
 
@@ -46,6 +49,7 @@ impl Host {
             proc: root.join("proc"),
             cgroup: Some(root.join("fs/cgroup")).filter(|p| p.is_dir()),
             tells_of_limits: false,
+            moves_running: false,
         }
     }
 
@@ -148,6 +152,10 @@ impl Host {
             )
         })
     }
+}
+
+fn moves_running() -> bool {
+    compat::read_enum("scx_enq_flags", "SCX_ENQ_IMMED").is_ok()
 }
 
 fn tells_of_limits() -> bool {

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The cgroup v2 of this process, and the memory limit that applies there.
+//! The cgroup v2 of this process, its memory limit, and how the process leaves it for a load. The
+//! kernel charges a map, and so the state of each task that is forked, to the group of the process
+//! that creates the map (bpf_map_save_memcg()). At a limit of that group, forks of the whole machine
+//! would fail.
 
 use super::host::Host;
+use anyhow::{Result, bail};
+use log::{debug, warn};
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The folder of the process's group. None: there is no tree, or the group is outside of what is
@@ -26,10 +33,82 @@ pub fn memory_limit(host: &Host, group: &Path) -> Option<(PathBuf, String)> {
     .find(|(_, limit)| limit != "max")
 }
 
+/// While it lives, the process is in the root group, which has no limit.
+pub struct RootPays {
+    /// The file that takes it back. None: it was not moved.
+    home: Option<(PathBuf, File)>,
+    /// A limit that its own group gets later does no harm.
+    pub for_good: bool,
+}
+
+impl RootPays {
+    /// Errors: the process cannot leave its group, or what is mounted is only a container's part of
+    /// the tree, and there is a limit.
+    pub fn begin(host: &Host) -> Result<RootPays> {
+        let Some((own, root)) = own_group(host).zip(host.cgroup.as_deref()) else {
+            return Ok(RootPays {
+                home: None,
+                for_good: true,
+            });
+        };
+        let home = if own == root { None } else { leave(&own, root) };
+        let pays = RootPays {
+            for_good: own == root || home.is_some(),
+            home,
+        };
+        let payer = if pays.for_good { root } else { &own };
+        match memory_limit(host, payer) {
+            None => Ok(pays),
+            Some((group, limit)) => bail!(refusal(&group, &limit)),
+        }
+    }
+}
+
+impl Drop for RootPays {
+    fn drop(&mut self) {
+        if let Some((path, home)) = &mut self.home
+            && let Err(e) = join(home)
+        {
+            warn!(
+                "cannot return to its group, {} refuses: {e}",
+                path.display()
+            );
+        }
+    }
+}
+
+fn refusal(group: &Path, limit: &str) -> String {
+    format!(
+        "{}/memory.max is {limit}: the kernel charges the state of every task to the group that \
+         loads the scheduler, so at this limit forks of the whole machine would fail; start \
+         scx_roost in a group without a memory limit (for a unit: MemoryMax=infinity)",
+        group.display()
+    )
+}
+
+/// Moves the process to `root`. The way back is opened first: without privileges it may be closed.
+/// None: it may not, as in the sandbox of the unit.
+fn leave(own: &Path, root: &Path) -> Option<(PathBuf, File)> {
+    let open = |group: &Path| File::options().write(true).open(group.join("cgroup.procs"));
+    let moved = open(own).and_then(|home| {
+        open(root)
+            .and_then(|mut away| join(&mut away))
+            .map(|()| home)
+    });
+    if let Err(e) = &moved {
+        debug!("it loads in {}: {e}", own.display());
+    }
+    moved.ok().map(|home| (own.join("cgroup.procs"), home))
+}
+
+fn join(procs: &mut File) -> io::Result<()> {
+    procs.write_all(b"0")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{create_dir_all, write};
+    use std::fs::{create_dir_all, read_to_string, write};
 
     #[test]
     fn the_nearest_limit_up_to_the_root() {
@@ -50,5 +129,33 @@ mod tests {
         let found = memory_limit(&host, &own);
         assert_eq!(found, Some((tree.join("a.slice"), "1048576".to_string())));
         assert_eq!(memory_limit(&host, &tree), None);
+    }
+
+    #[test]
+    fn it_leaves_and_returns_or_refuses() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("fs/cgroup");
+        let own = root.join("box");
+        create_dir_all(&own).unwrap();
+        create_dir_all(folder.path().join("proc/self")).unwrap();
+        write(folder.path().join("proc/self/cgroup"), "0::/box\n").unwrap();
+        write(own.join("memory.max"), "64000\n").unwrap();
+        let host = Host::in_folder(folder.path());
+
+        let refused = RootPays::begin(&host).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("box/memory.max is 64000"), "{refused}");
+        let procs = |group: &Path| read_to_string(group.join("cgroup.procs")).unwrap();
+        write(own.join("cgroup.procs"), "").unwrap();
+        write(root.join("cgroup.procs"), "").unwrap();
+        let pays = RootPays::begin(&host).unwrap();
+        assert_eq!(
+            (procs(&root), procs(&own)),
+            ("0".to_string(), String::new())
+        );
+        drop(pays);
+        assert_eq!(procs(&own), "0");
+        // A container's root.
+        write(root.join("memory.max"), "65000\n").unwrap();
+        assert!(RootPays::begin(&host).is_err());
     }
 }

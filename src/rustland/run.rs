@@ -10,8 +10,8 @@
 
 use super::core::{BpfScheduler, DispatchedTask, QueuedTask, RL_CPU_ANY, TaskStates, make_room};
 use super::{Books, Clock, Counts, Queued, Stamps};
-use crate::daemon::charge::RootPays;
 use crate::machine::host::Host;
+use crate::machine::own_group::RootPays;
 use crate::machine::{Machine, read_machine, tick_period};
 use crate::placement::topology::{Cpu, Topology};
 use crate::placement::{Features, How};

@@ -149,7 +149,7 @@ fn a_mistyped_name_is_answered_with_the_nearest() {
             ("sim tbench --machine tr-3970", "'tr-3970x'"),
             ("sim tbench --variant mainlin", "'mainline'"),
             ("sim tbench --param smt_spee=1", "'smt_speed'"),
-            ("sim tbench --set client=1", "'clients'"),
+            ("sim tbench --set clents=1", "'clients'"),
             ("advise biuld", "'build'"),
         ]);
     }

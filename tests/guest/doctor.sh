@@ -12,6 +12,9 @@ sed 's/^/# /' /tmp/doctor
 grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux && ! grep -q PREEMPT_RT /proc/version && enforced=1
 check "exit status is 0 (got $rc)" [ $rc = 0 ]
 check "it has loaded the programs" grep -q '^ok *load .* nothing was attached' /tmp/doctor
+lacking=0
+[ "$enforced" ] || lacking=1
+check "it says what this kernel lacks" [ "$(grep -c '^ok *kernel .*limits of groups' /tmp/doctor)" = $lacking ]
 check "no check failed" [ "$(grep -c '^FAIL' /tmp/doctor)" = 0 ]
 check "it says so as JSON" sh -c "scx_roost doctor --json | grep -q '\"runnable\": *true'"
 mkdir /sys/fs/cgroup/limited

@@ -358,8 +358,8 @@ static __always_inline bool queue_contended(const struct cpu_state *cs)
 /*
  * The running task, which has been charged, yields: it forfeits the rest of its request, and begins
  * the next. A task that polls a lock thus leaves the CPU to the lock's holder (kernel:
- * yield_task_fair()). One that is ahead of the mean is not eligible in the kernel; here its deadline
- * is a request later than a new request's, however often it yields.
+ * yield_task_fair()). One that is ahead of the mean is not eligible in the kernel; here its
+ * deadline is a request later than a new request's, however often it yields.
  */
 static __always_inline void queue_yield(struct cpu_state *cs, struct task_state *ts, u32 features)
 {

@@ -82,7 +82,7 @@ pub struct Watch {
     freq_source: FreqSource,
     /// No CPU limit of a group is enforced.
     limits_lost: bool,
-    /// The process's own group pays for the memory of the BPF half (`charge`).
+    /// The process's own group pays for the memory of the BPF half (`RootPays`).
     pays: bool,
     freq_period: Duration,
     host: Host,
