@@ -101,9 +101,9 @@ fn status(e: &anyhow::Error) -> u8 {
     }
 }
 
-/// With such files nobody knows where the sockets would be.
+/// With such files nobody knows where the sockets would be. A service is started without options.
 fn note_bad_files(e: &anyhow::Error) {
-    if e.is::<BadConfig>() {
+    if e.is::<BadConfig>() && std::env::args_os().len() == 1 {
         note::not_started(Path::new(STATS_PATH), &format!("{e:#}"));
     }
 }

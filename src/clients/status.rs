@@ -124,10 +124,15 @@ impl Status {
     fn read(host: &Host, path: &Path) -> Result<Status> {
         match ask(path) {
             Ok(totals) => Ok(Status::of_metrics(&totals, host.attached_ops())),
-            Err(e) if client::is_gone(&e) || !readable(&e) => Ok(Status {
-                last: note::last(path),
-                ..Status::of_kernel(host, path, &e)
-            }),
+            Err(e) if client::is_gone(&e) || !readable(&e) => {
+                let status = Status::of_kernel(host, path, &e);
+                // A process of another user may be hidden.
+                let last = match status.state {
+                    State::Running | State::Loading => None,
+                    _ => note::last(path),
+                };
+                Ok(Status { last, ..status })
+            }
             Err(e) => bail!(client::no_connection(path, &e)),
         }
     }

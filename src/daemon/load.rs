@@ -12,7 +12,9 @@ use crate::daemon::bpf_memory::Loaded;
 use crate::daemon::counters::{self, CpuCounters};
 use crate::daemon::exit::{self, Exit};
 use crate::daemon::task_maps;
+use crate::daemon::process;
 use crate::machine::cpufreq::CpuFreq;
+use crate::machine::own_group::RootPays;
 use crate::machine::host::Host;
 use crate::machine::{Facts, read_machine};
 use crate::policy::config::Config;
@@ -101,6 +103,8 @@ pub fn load_object<'obj>(
 /// Loads the programs as a start without options would, and drops them. Returns how long it took.
 pub fn try_load(host: &Host) -> Result<Duration> {
     let begin = Instant::now();
+    process::open_files()?;
+    let _root_pays = RootPays::begin(host)?;
     let config = Config::default();
     let (machine, hotplug_seq) = read_machine(host, false)?;
     let cpufreq = CpuFreq::read(host);

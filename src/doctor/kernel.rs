@@ -96,12 +96,15 @@ fn isolates_domains(value: &str) -> bool {
 /// where securityfs is not mounted.
 pub fn lockdown(host: &Host) -> Option<Check> {
     let level = host.kernel_text("security/lockdown");
-    let by_level = level.is_some_and(|text| text.contains("[confidentiality]"));
     let line = host.proc_text("cmdline").unwrap_or_default();
-    let by_boot = line
+    let mut asked = line
         .split_whitespace()
-        .any(|word| word == "lockdown=confidentiality");
-    (by_level || by_boot).then(|| {
+        .filter_map(|word| word.strip_prefix("lockdown="));
+    let is_locked = match level {
+        Some(level) => level.contains("[confidentiality]"),
+        None => asked.next_back() == Some("confidentiality"),
+    };
+    is_locked.then(|| {
         Check::fail(
             "lockdown",
             "the kernel is locked down for confidentiality: BPF programs may not read its memory",

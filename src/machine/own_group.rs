@@ -33,7 +33,7 @@ pub fn memory_limit(host: &Host, group: &Path) -> Option<(PathBuf, String)> {
     .find(|(_, limit)| limit != "max")
 }
 
-/// While it lives, the process is in the root group, which has no limit.
+/// While it lives, a process whose group has a memory limit is in the root group.
 pub struct RootPays {
     /// The file that takes it back. None: it was not moved.
     home: Option<(PathBuf, File)>,
@@ -42,8 +42,8 @@ pub struct RootPays {
 }
 
 impl RootPays {
-    /// Errors: the process cannot leave its group, or what is mounted is only a container's part of
-    /// the tree, and there is a limit.
+    /// Errors: there is a limit, and the process cannot leave its group, or what is mounted is only
+    /// a container's part of the tree.
     pub fn begin(host: &Host) -> Result<RootPays> {
         let Some((own, root)) = own_group(host).zip(host.cgroup.as_deref()) else {
             return Ok(RootPays {
@@ -51,7 +51,10 @@ impl RootPays {
                 for_good: true,
             });
         };
-        let home = if own == root { None } else { leave(&own, root) };
+        let home = match memory_limit(host, &own) {
+            Some(_) if own != root => leave(&own, root),
+            _ => None,
+        };
         let pays = RootPays {
             for_good: own == root || home.is_some(),
             home,
@@ -81,24 +84,32 @@ fn refusal(group: &Path, limit: &str) -> String {
     format!(
         "{}/memory.max is {limit}: the kernel charges the state of every task to the group that \
          loads the scheduler, so at this limit forks of the whole machine would fail; start \
-         scx_roost in a group without a memory limit (for a unit: MemoryMax=infinity)",
+         scx_roost in a group without a memory limit (for a unit: MemoryMax=infinity), or beside \
+         another process in a group that it may leave",
         group.display()
     )
 }
 
-/// Moves the process to `root`. The way back is opened first: without privileges it may be closed.
-/// None: it may not, as in the sandbox of the unit.
+/// Moves the process to `root`. None: it may not, as in the sandbox of the unit, or no other process
+/// stays: a service manager may remove a group that is empty.
 fn leave(own: &Path, root: &Path) -> Option<(PathBuf, File)> {
-    let open = |group: &Path| File::options().write(true).open(group.join("cgroup.procs"));
-    let moved = open(own).and_then(|home| {
-        open(root)
-            .and_then(|mut away| join(&mut away))
-            .map(|()| home)
-    });
+    let moved = away(own, root);
     if let Err(e) = &moved {
         debug!("it loads in {}: {e}", own.display());
     }
     moved.ok().map(|home| (own.join("cgroup.procs"), home))
+}
+
+/// The way back is opened first: without privileges it may be closed.
+fn away(own: &Path, root: &Path) -> io::Result<File> {
+    let procs = own.join("cgroup.procs");
+    if std::fs::read_to_string(&procs)?.lines().count() < 2 {
+        return Err(io::Error::other("it is alone there"));
+    }
+    let open = |procs: &Path| File::options().write(true).open(procs);
+    let home = open(&procs)?;
+    join(&mut open(&root.join("cgroup.procs"))?)?;
+    Ok(home)
 }
 
 fn join(procs: &mut File) -> io::Result<()> {
@@ -145,15 +156,23 @@ mod tests {
         let refused = RootPays::begin(&host).map(drop).unwrap_err().to_string();
         assert!(refused.contains("box/memory.max is 64000"), "{refused}");
         let procs = |group: &Path| read_to_string(group.join("cgroup.procs")).unwrap();
-        write(own.join("cgroup.procs"), "").unwrap();
         write(root.join("cgroup.procs"), "").unwrap();
+        write(own.join("cgroup.procs"), "7\n").unwrap();
+        assert!(RootPays::begin(&host).is_err(), "it is alone");
+        write(own.join("cgroup.procs"), "7\n8\n").unwrap();
         let pays = RootPays::begin(&host).unwrap();
         assert_eq!(
-            (procs(&root), procs(&own)),
-            ("0".to_string(), String::new())
+            (procs(&root).as_str(), procs(&own).as_str()),
+            ("0", "7\n8\n")
         );
+        assert!(pays.for_good);
         drop(pays);
-        assert_eq!(procs(&own), "0");
+        assert_eq!(procs(&own), "0\n8\n");
+        write(own.join("memory.max"), "max\n").unwrap();
+        assert!(
+            !RootPays::begin(&host).unwrap().for_good,
+            "a limit may come"
+        );
         // A container's root.
         write(root.join("memory.max"), "65000\n").unwrap();
         assert!(RootPays::begin(&host).is_err());

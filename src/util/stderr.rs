@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Prints to stderr, whose reader may have gone, have stopped, or have no room. Printing neither
 //! fails nor waits for it: the scheduler goes on. `eprintln!` panics where the reader has gone, so
-//! clippy refuses it here.
+//! clippy refuses it (lib.rs).
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::{Result, Write};
+use rustix::fs::{FileType, fstat};
+use std::fs::File;
+use std::io::{ErrorKind, IsTerminal, Result, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a pipe that poll() calls writable takes at once (pipe(7), PIPE_BUF).
+/// What a socket that poll() calls writable takes at once; no more is asked of others.
 const AT_ONCE: usize = 4096;
 /// A reader that is slow gets this long.
 const PATIENCE: Timespec = Timespec {
@@ -20,23 +24,77 @@ const NONE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
+/// A pipe or terminal, opened once more, so that writes do not block. The flag O_NONBLOCK of
+/// stderr itself is shared with other processes, such as the shell.
+static OWN: OnceLock<Option<File>> = OnceLock::new();
 /// Texts that were lost since the last one that was not.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
-/// Prints a text of whole lines, or nothing of it.
+/// To be called before privileges are dropped: a terminal may belong to another user.
+pub fn open() {
+    OWN.get_or_init(|| {
+        let stderr = std::io::stderr();
+        let is_pipe = |mode| FileType::from_raw_mode(mode) == FileType::Fifo;
+        let blocks = stderr.is_terminal() || fstat(&stderr).is_ok_and(|stat| is_pipe(stat.st_mode));
+        let mut options = File::options();
+        let options = options.append(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+        blocks.then(|| options.open("/proc/self/fd/2").ok()).flatten()
+    });
+}
+
+/// Prints a text of whole lines. If a part is lost, the next text begins on a line of its own.
 pub fn text(text: &str) {
+    open();
     let mut stderr = std::io::stderr().lock();
-    let lost = LOST.load(Ordering::Relaxed);
-    if lost > 0
-        && print(
-            &mut stderr,
-            &format!("scx_roost: {lost} texts before were lost\n"),
-        )
-    {
-        LOST.fetch_sub(lost, Ordering::Relaxed);
+    match OWN.get().and_then(Option::as_ref) {
+        Some(mut own) => tell(&mut own, text),
+        None => tell(&mut stderr, text),
     }
-    if !print(&mut stderr, text) {
+}
+
+fn tell(out: &mut (impl Write + AsFd), text: &str) {
+    let lost = LOST.load(Ordering::Relaxed);
+    let said = lost == 0 || print(out, &format!("\nscx_roost: {lost} texts before were lost\n"));
+    if !said {
         LOST.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    LOST.fetch_sub(lost, Ordering::Relaxed);
+    if !print(out, text) {
+        LOST.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// False: a part at least was not written.
+fn print(out: &mut (impl Write + AsFd), text: &str) -> bool {
+    text.as_bytes().chunks(AT_ONCE).all(|part| put(out, part))
+}
+
+fn put(out: &mut (impl Write + AsFd), mut part: &[u8]) -> bool {
+    while !part.is_empty() {
+        // After a loss the reader has had its time.
+        let patience = match LOST.load(Ordering::Relaxed) {
+            0 => PATIENCE,
+            _ => NONE,
+        };
+        match takes(out, &patience).then(|| out.write(part)) {
+            Some(Ok(taken)) if taken > 0 => part = &part[taken..],
+            Some(Err(e)) if e.kind() == ErrorKind::Interrupted => {}
+            // Between poll() and this another process has filled it.
+            Some(Err(e)) if e.kind() == ErrorKind::WouldBlock => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+fn takes(out: &impl AsFd, patience: &Timespec) -> bool {
+    let mut fd = [PollFd::new(out, PollFlags::OUT)];
+    loop {
+        match poll(&mut fd, Some(patience)) {
+            Err(rustix::io::Errno::INTR) => {}
+            done => return done.is_ok() && fd[0].revents() == PollFlags::OUT,
+        }
     }
 }
 
@@ -62,7 +120,7 @@ fn takes(out: &impl AsFd, patience: &Timespec) -> bool {
     poll(&mut fd, Some(patience)).is_ok() && fd[0].revents() == PollFlags::OUT
 }
 
-/// A writer for loggers, of which each call is a text. `LineWriter` makes that whole lines.
+/// A writer for loggers, of which each call is a text.
 pub struct Stderr;
 
 impl Write for Stderr {
@@ -79,7 +137,6 @@ impl Write for Stderr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
     use std::io::{Read, pipe};
     use std::time::Instant;
 

@@ -137,6 +137,10 @@ impl Note {
 
     /// The run ends.
     pub fn end(self, cause: Cause, why: &str) {
+        // Another run may have begun since the kernel's own scheduler is back.
+        if Run::read(&self.stats).is_some_and(|run| run.process != self.run.process) {
+            return;
+        }
         let written = self.run.ends(cause, why).write(&self.stats);
         if let (Err(e), true) = (written, self.is_written) {
             let path = path(&self.stats);

@@ -435,10 +435,11 @@ fn a_kernel_that_is_locked_down_is_named() {
         .tree
         .write(lockdown, "none integrity [confidentiality]");
     assert!(start_error(&patient.host).contains("locked down for confidentiality"));
-    patient.tree.write(lockdown, "");
-    patient
-        .tree
-        .write("proc/cmdline", "ro lockdown=confidentiality quiet");
+    let line = "ro lockdown=confidentiality quiet";
+    patient.tree.write("proc/cmdline", line);
+    patient.tree.write(lockdown, "[none] integrity confidentiality");
+    assert!(doctor::examine(&patient.host).runnable);
+    fs::remove_file(patient.tree.root().join(lockdown)).unwrap();
     assert!(!doctor::examine(&patient.host).runnable);
 }
 
