@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Builds the BPF half, and generates Rust from the C tables, so that a feature or a counter is
-//! written once. The steps are in build/: `clang` finds the compiler, `tables` reads the rows,
-//! `native` compiles the policy for tests and benches, `rustland` generates the part of
-//! scx_rustland_core.
+//! written once. The steps are in build/: `clang` finds the compiler, `commit` the commit, `tables`
+//! reads the rows, `native` compiles the policy for tests and benches, `rustland` generates the
+//! part of scx_rustland_core.
 
 #[path = "build/clang.rs"]
 mod clang;
+#[path = "build/commit.rs"]
+mod commit;
 #[path = "build/native.rs"]
 mod native;
 #[cfg(feature = "rustland")]
@@ -30,6 +32,7 @@ fn build() -> Result<(), String> {
         return done;
     }
     clang::choose()?;
+    commit::find();
     let out = PathBuf::from(std::env::var("OUT_DIR").map_err(|e| format!("OUT_DIR: {e}"))?);
     write(
         &out.join("features_tbl.rs"),

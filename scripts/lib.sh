@@ -24,7 +24,7 @@ as_root() {
 # owns the build and has Rust.
 as_owner() {
 	if [ "$(id -u)" = 0 ] && [ -n "${SUDO_USER:-}" ] && [ "$SUDO_USER" != root ]; then
-		sudo -u "$SUDO_USER" -H env "PATH=$PATH" "$@"
+		sudo -u "$SUDO_USER" -H env "PATH=$PATH" ${ROOST_COMMIT+"ROOST_COMMIT=$ROOST_COMMIT"} "$@"
 	else
 		"$@"
 	fi

@@ -27,7 +27,7 @@ use crate::sim::{self, table};
 use crate::util::journal;
 use crate::util::print;
 use crate::util::privileges::Capabilities;
-use crate::util::refusal::BadConfig;
+use crate::util::refusal::{BadConfig, BadUsage};
 use crate::util::stop::{Bell, Stop, stopper};
 #[cfg(feature = "sim")]
 use crate::util::whole_file;
@@ -43,15 +43,17 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::thread::Builder;
 
-/// The exit status after SysRq-S. contrib/scx_roost.service does not start again then.
-const RESCUED: u8 = 2;
-/// The exit status if configuration files say what cannot be started: EX_CONFIG of sysexits.h. The
-/// service does not try that again either.
+// After each of these contrib/scx_roost.service does not start again.
+/// The exit status of a wrong command line: clap's, and getopt's.
+const BAD_USAGE: u8 = 2;
+/// The exit status after SysRq-S: EX_SOFTWARE of sysexits.h.
+const RESCUED: u8 = 70;
+/// The exit status if configuration files say what cannot be started: EX_CONFIG of sysexits.h.
 const BAD_CONFIG: u8 = 78;
 
 /// The command `scx_roost`: parses `args`, of which the first is the name of the program, and does
-/// what they request. Prints an error to stderr; the status then is 1, 2 after SysRq-S, or
-/// 78 for configuration files with which the scheduler cannot be started.
+/// what they request. Prints an error to stderr; the status then is 1, 2 if `args` are wrong, 70
+/// after SysRq-S, or 78 for configuration files with which the scheduler cannot be started.
 ///
 /// For a `main` that does nothing else. It installs a logger and a handler of SIGINT, SIGTERM and
 /// SIGHUP, and a run of the scheduler gives up privileges for good.
@@ -61,13 +63,18 @@ pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(code) => code,
         Err(e) => {
             complain(Level::Error, &format!("{e:#}"));
-            match e.downcast_ref() {
-                Some(Error::Ended(why)) if why.is::<Rescued>() => ExitCode::from(RESCUED),
-                Some(Error::NotStarted(why)) if why.is::<BadConfig>() => ExitCode::from(BAD_CONFIG),
-                _ if e.is::<BadConfig>() => ExitCode::from(BAD_CONFIG),
-                _ => ExitCode::FAILURE,
-            }
+            ExitCode::from(status(&e))
         }
+    }
+}
+
+fn status(e: &anyhow::Error) -> u8 {
+    match e.downcast_ref() {
+        Some(Error::Ended(why)) if why.is::<Rescued>() => RESCUED,
+        Some(Error::NotStarted(why)) if why.is::<BadConfig>() => BAD_CONFIG,
+        _ if e.is::<BadConfig>() => BAD_CONFIG,
+        _ if e.is::<BadUsage>() => BAD_USAGE,
+        _ => 1,
     }
 }
 
@@ -383,4 +390,33 @@ fn on_signal() -> Result<Stop> {
     let mut held = Some(stopper);
     ctrlc::set_handler(move || drop(held.take())).context("cannot catch signals")?;
     Ok(stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn the_unit_does_not_start_again_what_a_start_cannot_mend() {
+        let why = || anyhow!("why");
+        let rescued = Error::Ended(why().context(Rescued));
+        for (error, expected) in [
+            (why(), 1),
+            (BadUsage(why()).into(), BAD_USAGE),
+            (anyhow!(BadUsage(why())).context("more"), BAD_USAGE),
+            (BadConfig(why()).into(), BAD_CONFIG),
+            (
+                Error::NotStarted(BadConfig(why()).into()).into(),
+                BAD_CONFIG,
+            ),
+            (Error::Ended(why()).into(), 1),
+            (rescued.into(), RESCUED),
+        ] {
+            assert_eq!(status(&error), expected, "{error:#}");
+        }
+        let unit = include_str!("../contrib/scx_roost.service");
+        let line = format!("RestartPreventExitStatus={BAD_USAGE} {RESCUED} {BAD_CONFIG}\n");
+        assert!(unit.contains(&line));
+    }
 }

@@ -37,7 +37,7 @@ use std::time::Instant;
 const POWERCAP: &str = "/sys/class/powercap";
 const STOPPED: &str = "stopped; continue with --resume and the same other arguments";
 
-/// Status if another boot is due. Not 1, an error, nor 2, a wrong option.
+/// Status if another boot is due. Not 1, an error, nor 2, a wrong command line.
 const BOOT_DUE: u8 = 3;
 
 pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<ExitCode> {

@@ -3,6 +3,7 @@
 //! direction is better.
 
 use super::stats::verdict::{Direction, Step};
+use crate::util::names::meant;
 use anyhow::{Context, Result, anyhow, ensure};
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
@@ -197,10 +198,12 @@ pub fn unit_of(name: &str) -> &'static str {
 fn measured(name: &str) -> Result<Measured> {
     measured_row(name).map(|row| row.measured).with_context(|| {
         let names: Vec<&str> = MEASURED.iter().map(|row| row.name).collect();
-        format!(
-            "unknown metric '{name}': expected one of {}, regex:PATTERN or json:/POINTER",
-            names.join(", ")
-        )
+        let all = || {
+            let names = names.join(", ");
+            format!("expected one of {names}, regex:PATTERN or json:/POINTER")
+        };
+        let instead = meant(name, &names).unwrap_or_else(all);
+        format!("unknown metric '{name}': {instead}")
     })
 }
 

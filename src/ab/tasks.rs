@@ -15,6 +15,7 @@ use super::suite::{self, Item, Suite};
 use super::threadripper::{self, Place};
 use super::tune;
 use super::variant::{Variant, parse_all};
+use crate::util::refusal::BadUsage;
 use crate::util::text::count;
 use crate::util::user::User;
 use anyhow::{Result, bail, ensure};
@@ -138,7 +139,7 @@ impl AbArgs {
                 if self.resume {
                     self.runs.goes_on_with(&self.result)?;
                 }
-                Ok(vec![self.task(facts)?])
+                Ok(vec![self.task(facts).map_err(BadUsage)?])
             }
         }
     }
@@ -211,7 +212,7 @@ impl AbArgs {
         self.runs.command = items
             .first()
             .map_or(Vec::new(), |item| item.command.clone());
-        let whole = self.task(facts)?;
+        let whole = self.task(facts).map_err(BadUsage)?;
         let variants = parse_all(&self.variant)?;
         let task = |item: Item| {
             let mut header = whole.header.clone();
@@ -261,8 +262,9 @@ impl TuneArgs {
         if self.resume && first.exists() {
             self.runs.goes_on_with(&first)?;
         }
-        let base = [Variant::parse(&self.base)?];
-        let header = self.runs.header(vec![self.base], &base, self.plan, facts)?;
+        let base = [Variant::parse(&self.base).map_err(BadUsage)?];
+        let header = self.runs.header(vec![self.base], &base, self.plan, facts);
+        let header = header.map_err(BadUsage)?;
         let alpha = header.rule.alpha;
         // The last comparison compares one variant with the base.
         if let Some(least) = least_blocks(1, alpha).filter(|_| !self.plan.can_tell(1, alpha)) {

@@ -8,6 +8,7 @@ use crate::policy::features::{self, FeatureSet, bits};
 use crate::policy::profiles;
 use crate::policy::settings::Settings;
 use crate::policy::variant;
+use crate::util::names::meant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -96,8 +97,18 @@ const EEVDF: &str = "eevdf";
 /// Before a preset: scx_roost that decides in userspace (`--backend rust`).
 const RUST: &str = "rust:";
 
-fn names(all: impl Iterator<Item = &'static str>) -> String {
-    all.collect::<Vec<_>>().join(", ")
+/// What to write instead of an unknown preset.
+fn instead_of(preset: &str) -> String {
+    let presets: Vec<&str> = features::PRESETS.iter().map(|p| p.name).collect();
+    let profiles: Vec<&str> = profiles::PROFILES.iter().map(|p| p.name).collect();
+    let all = [&[EEVDF, PINNED], &presets[..], &profiles].concat();
+    meant(preset, &all).unwrap_or_else(|| {
+        format!(
+            "expected {EEVDF}, {PINNED}, scx:COMMAND (scx:/usr/bin/scx_lavd), a preset of scx_roost: {}, or a profile: {}",
+            presets.join(", "),
+            profiles.join(", ")
+        )
+    })
 }
 
 impl Variant {
@@ -134,9 +145,8 @@ impl Variant {
                 let preset = scheduler.split('+').next().unwrap_or_default();
                 ensure!(
                     features::preset(preset).is_some() || profiles::profile(preset).is_some(),
-                    "variant {name}: unknown preset '{preset}': expected {EEVDF}, {PINNED}, scx:COMMAND (scx:/usr/bin/scx_lavd), a preset of scx_roost: {}, or a profile: {}",
-                    names(features::PRESETS.iter().map(|p| p.name)),
-                    names(profiles::PROFILES.iter().map(|p| p.name))
+                    "variant {name}: unknown preset '{preset}': {}",
+                    instead_of(preset)
                 );
                 let settings = variant::settings(scheduler);
                 let settings = settings.with_context(|| format!("variant {name}"))?;

@@ -4,7 +4,8 @@
 
 use crate::sim::WORKLOADS;
 use crate::util::names::instead;
-use anyhow::{Result, bail};
+use crate::util::refusal::BadUsage;
+use anyhow::{Result, anyhow};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -90,7 +91,8 @@ pub fn asked(names: &[String], cpus: u64) -> Result<Vec<Load>> {
     }
     let again = |at: usize| names[..at].contains(&names[at]);
     if let Some(twice) = (0..names.len()).find(|at| again(*at)) {
-        bail!("the load '{}' is named twice: once is enough", names[twice]);
+        let what = anyhow!("the load '{}' is named twice: once is enough", names[twice]);
+        return Err(BadUsage(what).into());
     }
     let named = |name: &String| {
         if let Some(kind) = KINDS.iter().find(|kind| kind.name == name) {
@@ -101,7 +103,8 @@ pub fn asked(names: &[String], cpus: u64) -> Result<Vec<Load>> {
             let all = KINDS.iter().map(|kind| kind.name);
             let all: BTreeSet<&str> = all.chain(WORKLOADS.map(|(known, _)| known)).collect();
             let all: Vec<&str> = all.into_iter().collect();
-            bail!("there is no load '{name}': {}", instead(name, &all));
+            let what = anyhow!("there is no load '{name}': {}", instead(name, &all));
+            return Err(BadUsage(what).into());
         }
         Ok(Load {
             name: name.clone(),

@@ -12,6 +12,7 @@ use crate::machine::FreqSource;
 use crate::machine::cpufreq::CpuPerf;
 use crate::policy::config::STATS_PATH;
 use crate::policy::features::{DEFAULT_PRESET, SLICE, TUNABLES, Tunable};
+use crate::util::names::instead;
 use crate::util::parse::{group, seconds};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Parser, Subcommand};
 use log::LevelFilter;
@@ -28,7 +29,6 @@ use std::time::Duration;
 #[command(
     name = "scx_roost",
     disable_version_flag = true,
-    disable_help_subcommand = true,
     after_help = AFTER_HELP,
 )]
 pub struct Cli {
@@ -519,8 +519,8 @@ fn tunable_help(t: &Tunable) -> String {
 }
 
 fn log_level(text: &str) -> Result<LevelFilter, String> {
-    text.parse()
-        .map_err(|_| "error, warn, info, debug and trace are possible".to_string())
+    let names = ["error", "warn", "info", "debug", "trace"];
+    text.parse().map_err(|_| instead(text, &names))
 }
 
 fn freq_period(text: &str) -> Result<Duration, String> {
@@ -545,7 +545,7 @@ Examples:
   scx_roost status                          is it running, and what has it done?
   scx_roost ctl set --enable wide_idle      switch a feature on at run time
   scx_roost exec --arm x -- make            run a command on another arm
-  scx_roost COMMAND --help                  what a command does; --help-all has the rare options
+  scx_roost help COMMAND                    what a command does; --help-all has the rare options
 
 Exit status: 0 when stopped by a signal or replaced on request; 1 after an error or a watchdog exit; \
-2 after SysRq-S; 78 if configuration files are wrong.";
+2 if the command line is wrong; 70 after SysRq-S; 78 if configuration files are wrong.";

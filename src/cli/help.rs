@@ -59,6 +59,15 @@ pub fn grouped(command: Command) -> Command {
         ))
 }
 
+/// `help COMMAND` as `COMMAND --help`: clap suggests a name for a mistyped one there alone.
+pub fn spelled_out(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
+    words
+}
+
 /// If the words ask for all options: the help of the command that they name, with all of them. None
 /// also if the words before are wrong, which is an error as without this option.
 pub fn all(command: &Command, words: &[OsString]) -> Option<String> {

@@ -23,7 +23,7 @@ use crate::clients::export::{Output, Series};
 use crate::clients::monitor;
 use crate::daemon::control::{Origin, Reading};
 use crate::policy::config::{Config, FOLDER, ctl_path_beside};
-use crate::util::refusal::BadConfig;
+use crate::util::refusal::{BadConfig, BadUsage};
 use anyhow::{Result, anyhow, bail, ensure};
 use args::{Alone, Cli, Client, ConfigVerb, MachineArgs, RunArgs, Sub, SysfsArg, Text};
 use clap::error::ErrorKind;
@@ -155,7 +155,8 @@ impl Command {
     }
 }
 
-/// Parses the command line, and reads the configuration of a run. An error is one sentence.
+/// Parses the command line, and reads the configuration of a run. An error is one sentence; that
+/// of a wrong command line is a `BadUsage`.
 pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Result<Command> {
     parse_with(args, Path::new(FOLDER))
 }
@@ -166,14 +167,14 @@ fn parse_with<T: Into<OsString> + Clone>(
     folder: &Path,
 ) -> Result<Command> {
     let command = with_negative(help::grouped(Cli::command()));
-    let words: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let words = help::spelled_out(args.into_iter().map(Into::into).collect());
     if let Some(text) = help::all(&command, &words) {
         return Ok(Command::Print(text));
     }
     let matches = command.clone().try_get_matches_from(&words);
     match matches.and_then(|m| Ok((Cli::from_arg_matches(&m)?, m))) {
         Ok((cli, matches)) => {
-            no_run_option_with_subcommand(&command, &matches)?;
+            no_run_option_with_subcommand(&command, &matches).map_err(BadUsage)?;
             cli.resolve(matches, folder)
         }
         Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp) => {
@@ -185,12 +186,13 @@ fn parse_with<T: Into<OsString> + Clone>(
                 ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
             ) =>
         {
-            Err(without_command(&command, &words))
+            Err(BadUsage(without_command(&command, &words)).into())
         }
         Err(e) => {
             let what = forgotten::dashes(&command, &words, &e);
             let what = what.unwrap_or_else(|| sentence(&e.render().to_string()));
-            Err(anyhow!("{what}; see {} --help", asked(&command, &words).1))
+            let see = asked(&command, &words).1;
+            Err(BadUsage(anyhow!("{what}; see {see} --help")).into())
         }
     }
 }
@@ -325,6 +327,7 @@ impl Cli {
             ConfigVerb::Check { path: Some(path) } => Place::around(path.clone()),
             _ => Place::of(self.once.config, folder),
         };
+        Levels::new(Vec::new(), Some(matches)).map_err(BadUsage)?;
         let levels = Levels::new(place.read()?, Some(matches))?;
         let rows = levels.rows()?;
         config_of(&levels)?;
@@ -344,9 +347,9 @@ impl Cli {
     fn resolve_start(self, matches: ArgMatches, folder: &Path) -> Result<Command> {
         let json = self.json.json;
         if json && self.once.stats.or(self.once.monitor).is_none() {
-            return Err(anyhow!(
-                "--json sets the format of printed statistics: give --stats or --monitor as well"
-            ));
+            let what =
+                "--json sets the format of printed statistics: give --stats or --monitor as well";
+            return Err(BadUsage(anyhow!(what)).into());
         }
         let no_run = self.once.version || self.once.help_stats || self.once.monitor.is_some();
         let place = match &self.once.config {
@@ -355,7 +358,7 @@ impl Cli {
         };
         // Resolved first, so that an invalid name is an error whatever else was requested. One of
         // the command line is no bad configuration.
-        Levels::new(Vec::new(), Some(&matches))?;
+        Levels::new(Vec::new(), Some(&matches)).map_err(BadUsage)?;
         let levels = place
             .read()
             .and_then(|files| Levels::new(files, Some(&matches)));
@@ -425,7 +428,7 @@ impl Cli {
 fn blamed(matches: &ArgMatches, e: anyhow::Error) -> anyhow::Error {
     let alone = Levels::new(Vec::new(), Some(matches)).and_then(|levels| config_of(&levels));
     match alone {
-        Err(own) if format!("{own:#}") == format!("{e:#}") => e,
+        Err(own) if format!("{own:#}") == format!("{e:#}") => BadUsage(e).into(),
         _ => BadConfig(e).into(),
     }
 }
@@ -498,7 +501,7 @@ impl Client {
             Client::Export { args, of } => Command::Export {
                 at: of.at(folder),
                 series: args.series(),
-                output: args.output()?,
+                output: args.output().map_err(BadUsage)?,
             },
             Client::Monitor(args) => {
                 let (stats, ctl_path) = args.at(folder);
@@ -558,7 +561,9 @@ impl Text {
     /// `json`: as given before the subcommand.
     fn resolve(self, json: bool) -> Result<Command> {
         let text = match self {
-            Text::Features { name, json: too } => catalog::features(name.as_deref(), json || too)?,
+            Text::Features { name, json: too } => {
+                catalog::features(name.as_deref(), json || too).map_err(BadUsage)?
+            }
             Text::Presets { json: too } => catalog::presets(json || too)?,
             Text::Profiles { json: too } => catalog::profiles(json || too)?,
             Text::Completions { shell } => pages::completions(shell)?,
@@ -576,11 +581,14 @@ impl MachineArgs {
     }
 }
 
+/// With the commit, if that is known, as schedulers of scx have it.
 pub fn version() -> String {
-    format!(
-        "scx_roost {}",
-        scx_utils::build_id::full_version(env!("CARGO_PKG_VERSION"))
-    )
+    let mut version = env!("CARGO_PKG_VERSION").to_string();
+    if !env!("ROOST_COMMIT").is_empty() {
+        version += concat!("-g", env!("ROOST_COMMIT"));
+    }
+    let version = scx_utils::build_id::full_version(&version);
+    format!("scx_roost {version}")
 }
 
 #[cfg(test)]

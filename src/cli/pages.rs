@@ -28,9 +28,7 @@ fn for_people() -> Command {
     let shown = all.get_subcommands().filter(|sub| !sub.is_hide_set());
     let shown: Vec<Command> = shown.cloned().collect();
     let bare = Command::new("scx_roost").version(env!("CARGO_PKG_VERSION"));
-    let bare = bare
-        .disable_version_flag(true)
-        .disable_help_subcommand(true);
+    let bare = bare.disable_version_flag(true);
     let about = all.get_long_about().or(all.get_about()).cloned();
     bare.about(about.unwrap_or_default())
         .args(all.get_arguments().cloned())
@@ -55,6 +53,7 @@ mod tests {
                 text.contains("stats-group") && text.contains("presets"),
                 "{shell}"
             );
+            assert!(text.contains("help"), "{shell}");
         }
     }
 

@@ -102,7 +102,9 @@ fn options_of_other_schedulers_are_understood() {
     assert_eq!(run(&["-vvv"]).1, LevelFilter::Trace);
     let (_, level, run_id) = run(&["--log-level", "warn", "--run-id", "7"]);
     assert_eq!((level, run_id), (LevelFilter::Warn, Some(7)));
-    assert!(error(&["--log-level", "loud"]).contains("error, warn, info, debug and trace"));
+    assert!(
+        error(&["--log-level", "loud"]).contains("expected one of error, warn, info, debug, trace")
+    );
 }
 
 #[test]
@@ -357,6 +359,24 @@ fn an_unknown_option_is_no_value() {
         let words: Vec<&str> = line.split(' ').collect();
         assert!(!error(&words).contains("as a value"), "{}", error(&words));
     }
+}
+
+#[test]
+fn help_is_a_command_too() {
+    let print = |line: &str| match parsed(&line.split(' ').collect::<Vec<_>>()) {
+        Ok(Command::Print(text)) => text,
+        other => panic!("{line}: expected help: {other:?}"),
+    };
+    for (command, option) in [
+        ("help", "--help"),
+        ("help status", "status --help"),
+        ("help ctl set", "ctl set --help"),
+        ("ctl help arms add", "ctl arms add --help"),
+    ] {
+        assert_eq!(print(command), print(option), "{command}");
+    }
+    let all = print("help ctl set --help-all");
+    assert_eq!(all, print("ctl set --help-all"));
 }
 
 #[cfg(feature = "ab")]

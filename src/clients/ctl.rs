@@ -104,10 +104,14 @@ pub struct SetArgs {
 pub enum ArmsVerb {
     /// List the arms
     List,
-    /// Add an arm with a preset's features, or with the current settings of arm default
+    /// Add an arm with a profile or a preset, or with the current settings of arm default
     Add {
         /// Name of the new arm
         name: String,
+
+        /// Profile of the new arm
+        #[arg(long, value_name = "NAME", conflicts_with = "preset")]
+        profile: Option<String>,
 
         /// Preset of the new arm
         #[arg(short, long, value_name = "NAME")]
@@ -191,7 +195,18 @@ fn question(verb: Verb) -> Result<(Op, AsText)> {
         Verb::Reload => (Op::Reload {}, changed),
         Verb::Arms { verb } => match verb {
             None | Some(ArmsVerb::List) => (Op::Show { arm: None }, arms),
-            Some(ArmsVerb::Add { name: arm, preset }) => (Op::ArmAdd { arm, preset }, changed),
+            Some(ArmsVerb::Add {
+                name: arm,
+                profile,
+                preset,
+            }) => {
+                let op = Op::ArmAdd {
+                    arm,
+                    preset,
+                    profile,
+                };
+                (op, changed)
+            }
             Some(ArmsVerb::Del { name: arm }) => (Op::ArmDel { arm }, changed),
         },
         Verb::Rules { verb } => match verb {

@@ -3,6 +3,7 @@
 
 use super::policy::cpufreq_file;
 use crate::machine::host::Host;
+use crate::util::names::meant;
 use log::warn;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -43,9 +44,13 @@ impl FromStr for FreqSource {
             "cpuperf" => Ok(FreqSource::Cpuperf),
             "cpufreq" => Ok(FreqSource::Cpufreq),
             "off" => Ok(FreqSource::Off),
-            _ if !text.contains('/') => Err(format!(
-                "'{text}' is not a source: expected auto, cpuperf, cpufreq, off or a folder's path with a / in it"
-            )),
+            _ if !text.contains('/') => {
+                let all =
+                    || "expected auto, cpuperf, cpufreq, off or a folder's path with a / in it";
+                let meant = meant(text, &["auto", "cpuperf", "cpufreq", "off"]);
+                let meant = meant.unwrap_or_else(|| all().to_string());
+                Err(format!("'{text}' is not a source: {meant}"))
+            }
             _ if !Path::new(text).is_dir() => Err(format!(
                 "'{text}' is not a folder: expected one whose files cpu0, cpu1 and so on hold a number of kHz"
             )),

@@ -9,6 +9,7 @@ use crate::policy::change::Change;
 use crate::policy::features::{self, bits};
 use crate::policy::settings::Settings;
 use crate::publish::image_of_rows;
+use crate::util::names::instead;
 use crate::util::refusal::refuse;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -97,8 +98,10 @@ impl Arms {
         let found = self.iter().find(|(_, arm)| arm.name == name);
         found.map(|(i, _)| i).ok_or_else(|| {
             let names: Vec<&str> = self.iter().map(|(_, arm)| arm.name.as_str()).collect();
-            let text = format!("no arm '{name}': expected one of {}", names.join(", "));
-            refuse(libc::ENOENT, text)
+            refuse(
+                libc::ENOENT,
+                format!("no arm '{name}': {}", instead(name, &names)),
+            )
         })
     }
 
@@ -167,8 +170,14 @@ impl Arms {
         Ok(())
     }
 
-    /// Adds an arm, with a preset or with the current settings of arm default. Returns its slot.
-    pub fn add(&mut self, name: &str, preset: Option<&str>) -> Result<usize> {
+    /// Adds an arm, with a preset, a profile, or the current settings of arm default. Returns its
+    /// slot.
+    pub fn add(
+        &mut self,
+        name: &str,
+        preset: Option<&str>,
+        profile: Option<&str>,
+    ) -> Result<usize> {
         check_name(name)?;
         if self.slot(name).is_ok() {
             return Err(refuse(
@@ -176,11 +185,13 @@ impl Arms {
                 format!("arm '{name}' exists already: give another name"),
             ));
         }
-        let settings = match preset {
-            Some(preset) => Settings::of_preset(preset)?,
-            None => self.everybody().settings.clone(),
+        let power = self.everybody().settings.power();
+        let settings = match (preset, profile) {
+            (Some(_), Some(_)) => bail!("arm '{name}': a preset and a profile: give one of them"),
+            (Some(preset), None) => Settings::of_preset(preset)?.under(power),
+            (None, Some(profile)) => Settings::of_profile(profile, power)?,
+            (None, None) => self.everybody().settings.clone(),
         };
-        let settings = settings.under(self.everybody().settings.power());
         let Some(slot) = self.slots.iter().position(Option::is_none) else {
             let text = format!("there are {SLOTS} arms, the most that are possible: delete one");
             return Err(refuse(libc::ENOSPC, text));
@@ -233,8 +244,19 @@ mod tests {
 
     fn arms() -> Arms {
         let mut arms = Arms::new(Settings::default());
-        arms.add("x", Some("mainline")).unwrap();
+        arms.add("x", Some("mainline"), None).unwrap();
         arms
+    }
+
+    #[test]
+    fn an_arm_begins_with_a_profile() {
+        let mut arms = arms();
+        let slot = arms.add("game", None, Some("gaming")).unwrap();
+        assert_eq!(arms.get(slot).unwrap().settings.profile(), "gaming");
+        let both = arms.add("y", Some("roost"), Some("gaming"));
+        assert!(both.unwrap_err().to_string().contains("give one of them"));
+        let none = arms.add("y", None, Some("gamin")).unwrap_err().to_string();
+        assert_eq!(none, "unknown profile 'gamin': did you mean 'gaming'?");
     }
 
     fn refusal(arms: &mut Arms, arm: &str, text: &str) -> String {
@@ -305,6 +327,8 @@ mod tests {
         }
         let error = refusal(&mut arms, "y", r#"{"enable":["wide_idle"]}"#);
         assert_eq!(error, "no arm 'y': expected one of default, x");
+        let error = arms.slot("defualt").unwrap_err().to_string();
+        assert_eq!(error, "no arm 'defualt': did you mean 'default'?");
     }
 
     #[test]
@@ -326,24 +350,25 @@ mod tests {
     fn arms_come_and_go_up_to_the_size_of_the_table() {
         let mut arms = arms();
         for i in 2..SLOTS {
-            assert_eq!(arms.add(&format!("a{i}"), None).unwrap(), i);
+            assert_eq!(arms.add(&format!("a{i}"), None, None).unwrap(), i);
         }
-        let full = arms.add("more", None).unwrap_err().to_string();
+        let full = arms.add("more", None, None).unwrap_err().to_string();
         assert!(full.starts_with("there are 16 arms"), "{full}");
         assert_eq!(arms.delete("a7").unwrap(), 7);
         assert_eq!(arms.image(8, &[]).arm[7].task.arm, 0);
         assert_eq!(arms.image(8, &[]).nr_arms, 15);
-        assert_eq!(arms.add("more", None).unwrap(), 7);
+        assert_eq!(arms.add("more", None, None).unwrap(), 7);
     }
 
     #[test]
     fn names_of_arms_are_plain_and_their_own() {
         let mut arms = arms();
         for bad in ["", "Big", "a b", "0123456789abcdef"] {
-            let error = arms.add(bad, None).unwrap_err().to_string();
+            let error = arms.add(bad, None, None).unwrap_err().to_string();
             assert!(error.contains("a name has 1 to 15 of a-z"), "{error}");
         }
-        assert!(arms.add("x", None).is_err() && arms.add(DEFAULT_ARM, None).is_err());
+        assert!(arms.add("x", None, None).is_err());
+        assert!(arms.add(DEFAULT_ARM, None, None).is_err());
         assert!(arms.delete(DEFAULT_ARM).is_err() && arms.delete("y").is_err());
     }
 

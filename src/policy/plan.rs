@@ -103,7 +103,7 @@ impl Plan {
                 Ok(_) => arms.rebase(name, settings, nr_cpus)?,
                 Err(_) if old.arms.contains_key(name) && !needed(name) => (),
                 Err(_) => {
-                    let slot = arms.add(name, None)?;
+                    let slot = arms.add(name, None, None)?;
                     arms.begin(slot, settings.clone());
                     rules.arm_added(slot);
                 }

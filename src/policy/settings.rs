@@ -68,7 +68,7 @@ impl Settings {
 
     /// A profile without a change, on a machine with this power setting. Fails if no profile has
     /// this name.
-    fn of_profile(name: &str, power: Power) -> Result<Settings> {
+    pub(super) fn of_profile(name: &str, power: Power) -> Result<Settings> {
         let profile = profiles::profile(name).with_context(|| unknown_profile(name))?;
         let based = variant::settings(profile.on(power).variant)?;
         Ok(Settings {

@@ -5,7 +5,9 @@ use super::load::{self, Load};
 use super::recording::{self, Recording};
 use super::table::{Effort, MatrixPlan, TablePlan};
 use super::{MACHINES, Model, Pictures, Policy, model};
+use crate::util::names::{instead, meant};
 use crate::util::plain_file;
+use crate::util::refusal::BadUsage;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgGroup, Args, Command, FromArgMatches, Subcommand};
 use std::ffi::OsString;
@@ -427,7 +429,8 @@ impl SimArgs {
             true => vec![base, "roost"],
             false => self.variant.iter().map(String::as_str).collect(),
         };
-        names.into_iter().map(variant).collect()
+        let variants: Result<_> = names.into_iter().map(variant).collect();
+        Ok(variants.map_err(BadUsage)?)
     }
 
     /// Reads a workload in our own format.
@@ -458,9 +461,10 @@ impl SimArgs {
 
     fn model(&self, sysfs: Option<&Path>) -> Result<Model> {
         let named = || {
-            let known = MACHINES.map(|(name, _)| name).join(", ");
+            let known = MACHINES.map(|(name, _)| name);
             let name = self.machine_name();
-            model(name).with_context(|| format!("there is no machine {name}; there are: {known}"))
+            let unknown = || anyhow!("there is no machine {name}: {}", instead(name, &known));
+            model(name).ok_or_else(|| BadUsage(unknown()))
         };
         let mut model = match sysfs {
             Some(sysfs) => {
@@ -473,9 +477,9 @@ impl SimArgs {
             let text = plain_file::text(path).with_context(told)?;
             model.params.read(&text).with_context(told)?;
         }
-        self.param
-            .iter()
-            .try_for_each(|text| model.params.change(text))?;
+        let mut change = self.param.iter();
+        let changed = change.try_for_each(|text| model.params.change(text));
+        changed.map_err(BadUsage)?;
         Ok(model)
     }
 }
@@ -486,9 +490,10 @@ pub(super) fn text(workload: &str) -> Result<String> {
         return Ok(text.to_string());
     }
     if !workload.contains(['.', '/']) {
-        bail!(
-            "there is no workload {workload}; --list shows the workloads, a file needs its path, as in ./{workload}"
-        );
+        let all =
+            || format!("--list shows the workloads, a file needs its path, as in ./{workload}");
+        let meant = meant(workload, &WORKLOADS.map(|(name, _)| name)).unwrap_or_else(all);
+        return Err(BadUsage(anyhow!("there is no workload {workload}: {meant}")).into());
     }
     plain_file::text(Path::new(workload))
         .with_context(|| format!("cannot read the workload {workload}"))

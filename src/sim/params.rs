@@ -2,6 +2,7 @@
 //! The numbers that the model is made of: data/params.tsv, each with a range and a source. Defaults
 //! are written nowhere else.
 
+use crate::util::names::meant;
 use anyhow::{Context, Result, bail};
 use std::fmt;
 
@@ -105,7 +106,7 @@ impl Params {
     pub fn set(&mut self, name: &str, value: f64) -> Result<()> {
         let at = self.all.binary_search_by_key(&name, |p| p.name);
         let Ok(at) = at else {
-            bail!("there is no parameter {name}; --list shows those there are");
+            bail!("there is no parameter {name}: {}", self.instead(name));
         };
         let param = &mut self.all[at];
         let Param {
@@ -120,6 +121,11 @@ impl Params {
         }
         param.value = value;
         Ok(())
+    }
+
+    fn instead(&self, name: &str) -> String {
+        let names: Vec<&str> = self.all.iter().map(|param| param.name).collect();
+        meant(name, &names).unwrap_or_else(|| "--list shows those there are".to_string())
     }
 
     /// Sets the values of a file with rows as in data/params.tsv, as `sim calibrate` writes it.
@@ -143,8 +149,9 @@ impl Params {
         let at = self.all.binary_search_by_key(&row.name, |p| p.name);
         let Ok(at) = at else {
             bail!(
-                "there is no parameter {}; --list shows those there are",
-                row.name
+                "there is no parameter {}: {}",
+                row.name,
+                self.instead(row.name)
             );
         };
         let param = &mut self.all[at];

@@ -6,15 +6,17 @@ const SIMILAR: f64 = 0.85;
 
 /// `did you mean 'x'?`, or all names if none is similar.
 pub fn instead(wrong: &str, names: &[&str]) -> String {
+    meant(wrong, names).unwrap_or_else(|| format!("expected one of {}", names.join(", ")))
+}
+
+/// `did you mean 'x'?` None: no name is similar.
+pub fn meant(wrong: &str, names: &[&str]) -> Option<String> {
     let similar = |name: &&&str| strsim::jaro_winkler(wrong, name);
     let nearest = names
         .iter()
-        .max_by(|a, b| similar(a).total_cmp(&similar(b)))
-        .filter(|name| similar(name) >= SIMILAR);
-    match nearest {
-        Some(name) => format!("did you mean '{name}'?"),
-        None => format!("expected one of {}", names.join(", ")),
-    }
+        .max_by(|a, b| similar(a).total_cmp(&similar(b)));
+    let nearest = nearest.filter(|name| similar(name) >= SIMILAR)?;
+    Some(format!("did you mean '{nearest}'?"))
 }
 
 #[cfg(test)]

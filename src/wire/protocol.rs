@@ -32,8 +32,11 @@ pub enum Op {
     ArmAdd {
         /// Its name: up to 15 letters, digits, '-' and '_'.
         arm: String,
-        /// None: as arm `default` is now.
+        /// None: as arm `default` is now, unless there is a profile.
         preset: Option<String>,
+        /// In place of a preset.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        profile: Option<String>,
     },
     /// Deletes an arm that has no rules. Its tasks are on arm `default` then.
     ArmDel {

@@ -159,7 +159,9 @@ fn the_arm_is_named_after_the_program() {
         let lasting = lasting(Scope::Workload, &[program, "--demo"]);
         let arm = lasting.arm.unwrap();
         assert_eq!(arm, name, "{program}");
-        Arms::new(Settings::default()).add(&arm, None).unwrap();
+        Arms::new(Settings::default())
+            .add(&arm, None, None)
+            .unwrap();
         assert!(lasting.file.ends_with(&format!("/50-tune-{name}.toml")));
     }
 }

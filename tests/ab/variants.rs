@@ -147,8 +147,8 @@ fn an_arm_has_nothing_of_the_variants_before() {
         .map(|n| Variant::parse(n).unwrap());
     let mut arms = Arms::new(Settings::default());
     let mut told = |op: Op| match op {
-        Op::ArmAdd { arm, preset } => {
-            arms.add(&arm, preset.as_deref()).unwrap();
+        Op::ArmAdd { arm, preset, .. } => {
+            arms.add(&arm, preset.as_deref(), None).unwrap();
             None
         }
         Op::Reset { arm } => {

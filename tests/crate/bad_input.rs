@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The binary and bad input: one sentence, exit status 1, nothing left behind.
+//! The binary and bad input: one sentence, exit status 1 or 2, nothing left behind.
 
 use std::fs::Permissions;
 use std::io::ErrorKind;
@@ -38,12 +38,17 @@ fn unprivileged(args: &[&str]) -> Output {
 
 /// The one line on stderr, after exit status 1.
 fn refusal(args: &[&str]) -> String {
-    refused(args, roost(args))
+    refused(args, roost(args), 1)
 }
 
-fn refused(args: &[&str], output: Output) -> String {
+/// The same after exit status 2: the command line is wrong.
+fn misuse(args: &[&str]) -> String {
+    refused(args, roost(args), 2)
+}
+
+fn refused(args: &[&str], output: Output, status: i32) -> String {
     let stderr = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
+    assert_eq!(output.status.code(), Some(status), "{args:?}: {stderr}");
     assert!(output.stdout.is_empty(), "{args:?}");
     let line = stderr.strip_suffix('\n').unwrap_or_default();
     assert!(!line.contains('\n'), "{args:?}: {stderr}");
@@ -54,20 +59,106 @@ fn refused(args: &[&str], output: Output) -> String {
 #[test]
 fn unknown_names() {
     assert!(
-        refusal(&["--preset", "fast"])
+        misuse(&["--preset", "fast"])
             .contains("unknown preset 'fast': expected one of roost, mainline")
     );
     assert!(
-        refusal(&["--enable", "magic"])
+        misuse(&["--enable", "magic"])
             .contains("unknown feature 'magic': expected one of prev_idle")
     );
-    assert!(refusal(&["--disable", "magic"]).contains("unknown feature 'magic'"));
+    assert!(misuse(&["--disable", "magic"]).contains("unknown feature 'magic'"));
     assert!(
-        refusal(&["--monitor", "1", "--preset", "nonsense"]).contains("unknown preset 'nonsense'")
+        misuse(&["--monitor", "1", "--preset", "nonsense"]).contains("unknown preset 'nonsense'")
     );
-    assert!(refusal(&["--help-stats", "--enable", "magic"]).contains("unknown feature 'magic'"));
-    assert!(refusal(&["--fast"]).contains("unexpected argument '--fast' found"));
-    assert!(refusal(&["toplogy"]).contains("unrecognized subcommand 'toplogy'"));
+    assert!(misuse(&["--help-stats", "--enable", "magic"]).contains("unknown feature 'magic'"));
+    assert!(misuse(&["--fast"]).contains("unexpected argument '--fast' found"));
+    assert!(misuse(&["toplogy"]).contains("unrecognized subcommand 'toplogy'"));
+}
+
+/// clap's own errors, ours of names and options, and names that only `ab` and `sim` know.
+#[test]
+fn a_wrong_command_line_is_exit_status_2() {
+    let mut lines = vec![
+        "ctl",
+        "ctl set --enabel claim",
+        "--slice-us 5",
+        "--json",
+        "--preset roost topology",
+        "features claims",
+        "help nonsense",
+        "--preset rost config show",
+    ];
+    if cfg!(feature = "export") {
+        lines.push("export --listen 0.0.0.0:1");
+    }
+    if cfg!(feature = "ab") {
+        lines.push("ab --variant rost --variant eevdf -- true");
+        lines.push("ab --variant roost --variant eevdf --metric wal -- true");
+        lines.push("ab --variant roost --variant eevdf");
+        lines.push("tune --base rost -- true");
+    }
+    if cfg!(feature = "sim") {
+        lines.push("sim tbenc");
+        lines.push("sim tbench --machine tr-3970");
+        lines.push("sim tbench --variant mainlin");
+        lines.push("sim tbench --param smt=1");
+    }
+    for line in lines {
+        misuse(&line.split(' ').collect::<Vec<_>>());
+    }
+}
+
+/// Wherever a name is chosen from a set. What the scheduler itself answers is in ctl/commands.rs.
+#[test]
+fn a_mistyped_name_is_answered_with_the_nearest() {
+    let mut cases = vec![
+        ("statu", "'status'"),
+        ("ctl sett", "'set'"),
+        ("--verison", "'--version'"),
+        ("--stats-grup x", "'--stats-group'"),
+        ("completions fishh", "'fish'"),
+        ("features claims", "'claim'"),
+        ("--preset rost", "'roost'"),
+        ("--profile sever", "'server'"),
+        ("--enable claims", "'claim'"),
+        ("--slice-u 3", "'--slice-us'"),
+        ("--log-level inof", "'info'"),
+        ("--freq-source cpufrq", "'cpufreq'"),
+        ("--cpuperf aut", "'auto'"),
+        ("help statu", "'status'"),
+    ];
+    if cfg!(feature = "ab") {
+        cases.extend([
+            ("ab --variant rost --variant eevdf -- true", "'roost'"),
+            ("ab --variant roost+clam --variant eevdf -- true", "'claim'"),
+            ("ab --variant roost --variant eevd -- true", "'eevdf'"),
+            (
+                "ab --variant a --metric wal --suite placemnt",
+                "'placement'",
+            ),
+            (
+                "ab --variant roost --variant eevdf --metric wal -- true",
+                "'wall'",
+            ),
+            ("ab --scope machin", "'machine'"),
+        ]);
+    }
+    if cfg!(feature = "sim") {
+        cases.extend([
+            ("sim tbenc", "'tbench'"),
+            ("sim tbench --machine tr-3970", "'tr-3970x'"),
+            ("sim tbench --variant mainlin", "'mainline'"),
+            ("sim tbench --param smt_spee=1", "'smt_speed'"),
+            ("sim tbench --set cleints=1", "'clients'"),
+            ("advise biuld", "'build'"),
+        ]);
+    }
+    for (line, meant) in cases {
+        let output = roost(&line.split(' ').collect::<Vec<_>>());
+        let said = String::from_utf8_lossy(&output.stderr);
+        let asks = said.contains("did you mean") || said.contains("tip: a similar");
+        assert!(asks && said.contains(meant), "{line}: {said}");
+    }
 }
 
 #[test]
@@ -101,7 +192,7 @@ fn contradictions_of_the_command_line() {
         ("--stats-path /x --ctl-path /x", "are both /x"),
     ] {
         let line = format!("--config none {line}");
-        let sentence = refusal(&line.split(' ').collect::<Vec<_>>());
+        let sentence = misuse(&line.split(' ').collect::<Vec<_>>());
         assert!(sentence.contains(expected), "{sentence}");
     }
 }
@@ -165,7 +256,7 @@ fn a_sysfs_that_may_not_be_read() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o000)).unwrap();
     let args = ["topology", "--sysfs", dir.path().to_str().unwrap()];
-    let sentence = refused(&args, unprivileged(&args));
+    let sentence = refused(&args, unprivileged(&args), 1);
     assert!(
         sentence
             .ends_with("Permission denied (os error 13): run as a user with permission to read it"),
@@ -254,7 +345,7 @@ fn a_start_without_permission() {
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
     let socket = dir.path().join("stats");
     let args = ["--stats-path", socket.to_str().unwrap()];
-    let sentence = refused(&args, unprivileged(&args));
+    let sentence = refused(&args, unprivileged(&args), 1);
     let why = if Path::new("/sys/kernel/sched_ext").exists() {
         "this user may not load a scheduler: run as root or with sudo"
     } else {

@@ -553,7 +553,14 @@ fn once_prints_or_writes_and_is_done() {
     };
     let stamp = "roost_textfile_timestamp_seconds";
     let printed = run(&[]);
-    assert!(printed.ends_with("\n# EOF\n") && !printed.contains(stamp));
+    assert!(!printed.contains("# EOF") && !printed.contains(stamp));
+    assert!(
+        printed.contains("# TYPE roost_scheduler_info gauge\n"),
+        "{printed}"
+    );
+    assert_eq!(run(&["--format", "classic"]), printed);
+    let open = run(&["--format", "openmetrics"]);
+    assert!(open.ends_with("\n# EOF\n") && open.contains("# TYPE roost_scheduler info\n"));
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let before = now().as_millis() as f64 / 1e3;
     assert_eq!(run(&["--textfile", file.to_str().unwrap()]), "");
@@ -592,7 +599,7 @@ fn what_cannot_be_done_is_one_sentence() {
             "that you may write to",
         ),
         (
-            Output::Once(Some("/x.txt".into())),
+            Output::Written("/x.txt".into()),
             "--textfile /x.txt: ",
             "give such a name",
         ),

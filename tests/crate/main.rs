@@ -34,6 +34,7 @@ mod stats;
 mod support;
 mod trees;
 mod units;
+mod version;
 mod watch;
 
 /// The tree that is tested.

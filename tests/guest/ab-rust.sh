@@ -15,7 +15,7 @@ EOF
 VARIANTS="--variant roost --variant rust:roost"
 
 /bin/scx_roost ab --result $AB_RESULT $VARIANTS -n 2 -- true >$AB_LOG 2>&1
-check "a build without the feature fails (status $?)" [ $? = 1 ]
+check "a build without the feature fails (status $?)" [ $? = 2 ]
 check "with one sentence" [ "$(wc -l <$AB_LOG)" = 1 ]
 check "which says what to do" ab_says 'cannot decide in userspace: build it with the cargo feature rustland'
 check "and measures nothing" [ ! -e $AB_RESULT ]

@@ -83,8 +83,8 @@ beside_mainline() {
 if [ "$TIMES" -gt 1 ]; then
 	beside_mainline 3
 	check "31 %: more on idle cores ($cores, mainline $mainline_cores)" [ $cores -gt $mainline_cores ]
-	# With half of the CPUs busy the workers need all cores, and the task that wakes them needs a
-	# CPU of a shared core. Then prev_core passes over it. sync_core also passes over its idle
+	# With half of the CPUs busy the workers need all cores, and the task that wakes them needs
+	# a CPU of a shared core. Then prev_core passes over it. sync_core also passes over its idle
 	# previous CPU, which mainline takes. So it moves, and the waker's CPU decides where to. The
 	# cost differs from boot to boot (docs/reference/features/sync_core.md), so it is judged
 	# without sync_core.

@@ -37,7 +37,7 @@ wait $light
 light=$?
 cat /tmp/light
 check "beside hogs that come later, a light task waits for no second" [ $light = 0 ]
-scx_roost ctl disable wide_idle >/tmp/out 2>&1
+scx_roost ctl set --disable wide_idle >/tmp/out 2>&1
 check "its settings cannot be changed" [ $? = 1 ]
 check "scheduler still enabled" roost_enabled
 check "stop ends it" scx_roost stop

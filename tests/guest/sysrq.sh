@@ -21,7 +21,7 @@ wait $ROOST_PID
 rc=$?
 took=$(awk "BEGIN { print $(up) - $begin }")
 check "the process ended within $SEEN_LIMIT_S s (took $took s)" within 0 $SEEN_LIMIT_S "$took"
-check "the exit status tells (got $rc)" [ $rc = 2 ]
+check "the exit status tells (got $rc)" [ $rc = 70 ]
 check "state is disabled" state_is disabled
 check "the reason is logged" grep -qi sysrq $LOG
 finish

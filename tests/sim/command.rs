@@ -58,12 +58,12 @@ fn what_is_wrong_is_one_sentence() {
         ("", "WORKLOAD"),
         (
             "nope",
-            "there is no workload nope; --list shows the workloads",
+            "there is no workload nope: --list shows the workloads",
         ),
         ("./nope.load", "cannot read the workload ./nope.load"),
         (
             "nas --machine x",
-            "there is no machine x; there are: tr-3970x",
+            "there is no machine x: expected one of tr-3970x",
         ),
         ("nas --variant x", "variant x: unknown preset 'x'"),
         (
@@ -86,7 +86,7 @@ fn what_is_wrong_is_one_sentence() {
         ("nas --set ranks", "--set ranks: PARAM=VALUE was expected"),
         (
             "nas --set rank=3",
-            "there is no param rank; there are: ranks serial spin step",
+            "there is no param rank: did you mean 'ranks'?",
         ),
         (
             "nas --set step=3",

@@ -37,7 +37,7 @@ fn params_are_set_again() {
     let unknown = Load::parse(text, &[("m".to_string(), 1)].into()).unwrap_err();
     assert_eq!(
         format!("{unknown:#}"),
-        "there is no param m; there are: n step"
+        "there is no param m: expected one of n, step"
     );
 }
 

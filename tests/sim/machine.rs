@@ -66,7 +66,11 @@ fn parameters_are_set_within_their_range() {
         ),
         ("smt_speed=nan", "not NaN"),
         ("freq_max=4600", "freq_max of tr-3970x must be 4500 MHz"),
-        ("smt=0.6", "there is no parameter smt; --list shows"),
+        (
+            "smt=0.6",
+            "there is no parameter smt: did you mean 'smt_speed'?",
+        ),
+        ("x=0.6", "there is no parameter x: --list shows"),
     ] {
         let error = format!("{:#}", params.change(text).expect_err(text));
         assert!(error.contains(told), "{text}: {error}");

@@ -10,6 +10,7 @@ pub fn made(arm: &str) -> Op {
     Op::ArmAdd {
         arm: arm.to_string(),
         preset: Some(DEFAULT_PRESET.to_string()),
+        profile: None,
     }
 }
 

@@ -129,6 +129,7 @@ impl Live {
         let add = |arm: &Arm| Op::ArmAdd {
             arm: arm.name.clone(),
             preset: Some(arm.preset.clone()),
+            profile: None,
         };
         new.map(add).collect()
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The options of `export`, and what they mean.
 
+use super::Format;
 use super::source::Series;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -18,7 +19,7 @@ Examples:
   scx_roost export --unix /run/scx_roost-export/metrics   serve on a Unix socket
   scx_roost export --textfile /var/lib/prometheus/node-exporter/scx_roost.prom
                                                           write a file that node_exporter reads
-  scx_roost export --once                                 print the metrics once and exit
+  scx_roost export --once | promtool check metrics        print the metrics once and exit
   scx_roost export --listen 0.0.0.0:10849 --public        serve other machines too
 
 docs/guides/monitoring.md describes the metrics, alerts and a dashboard.";
@@ -57,13 +58,26 @@ pub struct ExportArgs {
     /// Print the metrics once, or write --textfile once, and exit
     #[arg(long, conflicts_with_all = ["listen", "unix", "interval"])]
     once: bool,
+
+    /// Format of what is printed; over HTTP the client chooses it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "classic",
+        requires = "once",
+        conflicts_with = "textfile"
+    )]
+    format: Format,
 }
 
 /// Where the metrics go.
 #[derive(Debug, PartialEq)]
 pub enum Output {
-    /// Once, to stdout or to this file.
-    Once(Option<PathBuf>),
+    /// Once, to stdout.
+    Printed(Format),
+    /// Once, to this file.
+    Written(PathBuf),
     Served {
         tcp: Option<SocketAddr>,
         /// Path, and the group that may connect.
@@ -82,7 +96,8 @@ impl ExportArgs {
 
     pub fn output(self) -> Result<Output> {
         if self.once {
-            return Ok(Output::Once(self.textfile));
+            let printed = Output::Printed(self.format);
+            return Ok(self.textfile.map_or(printed, Output::Written));
         }
         let default = (self.unix.is_none() && self.textfile.is_none()).then_some(LISTEN);
         let tcp = self.listen.or(default);

@@ -32,11 +32,12 @@ const WRITTEN: &str = "roost_textfile_timestamp_seconds";
 /// The listeners' threads do the work; the main thread only waits to be stopped.
 const LONG: Duration = Duration::from_secs(3600);
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
 pub enum Format {
-    OpenMetrics,
-    /// Prometheus' text format before OpenMetrics.
+    // Prometheus' text format before OpenMetrics. No comment for the help, which is longer then.
     Classic,
+    #[value(name = "openmetrics")]
+    OpenMetrics,
 }
 
 impl Format {
@@ -82,8 +83,8 @@ impl Pages {
 pub fn run(stats: &Path, series: Series, output: &Output, stop: &Stop) -> Result<()> {
     let pages = Pages::new(Source::start(stats, Path::new(FAILURE_NOTE), series)?);
     match output {
-        Output::Once(None) => print::text(&pages.page(Format::OpenMetrics)?).map(|_| ()),
-        Output::Once(Some(path)) => TextFile::new(path, true)?.write(&pages.file_page()?),
+        Output::Printed(format) => print::text(&pages.page(*format)?).map(|_| ()),
+        Output::Written(path) => TextFile::new(path, true)?.write(&pages.file_page()?),
         Output::Served {
             tcp,
             unix,

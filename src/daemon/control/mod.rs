@@ -373,8 +373,12 @@ impl State {
             }
             Op::Set { arm, change } => self.arms.change(&arm, &change)?,
             Op::Reset { arm } => self.arms.reset(&arm)?,
-            Op::ArmAdd { arm, preset } => {
-                let slot = self.arms.add(&arm, preset.as_deref())?;
+            Op::ArmAdd {
+                arm,
+                preset,
+                profile,
+            } => {
+                let slot = self.arms.add(&arm, preset.as_deref(), profile.as_deref())?;
                 self.rules.arm_added(slot);
                 self.rules_changed = true;
             }

@@ -6,6 +6,7 @@ use super::text::{Line, at, lines, until};
 use super::whole::MOST;
 use super::{Barrier, Channel, Faults, Group, Load, Measure, Settings, Step, Vary, Which};
 use crate::native::{Attr, SchedPolicy};
+use crate::util::names::instead;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -104,7 +105,7 @@ impl<'a> Parser<'a> {
             .find(|k| !self.params.contains_key(k.as_str()))
         {
             let known: Vec<&str> = self.params.keys().copied().collect();
-            bail!("there is no param {name}; there are: {}", known.join(" "));
+            bail!("there is no param {name}: {}", instead(name, &known));
         }
         for line in others.iter().filter(|l| l.words[0] == "task") {
             let name = *line

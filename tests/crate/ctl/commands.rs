@@ -40,6 +40,10 @@ fn wrong_names_and_values_are_one_sentence_and_change_nothing() {
             &["ctl", "set", "--arm", "x", "--set", "rescue-us=2000"],
             "set it on arm default",
         ),
+        (
+            &["ctl", "set", "--arm", "defualt", "--enable", "wide_idle"],
+            "no arm 'defualt': did you mean 'default'?",
+        ),
         (&["ctl", "reset", "--arm", "y"], "no arm 'y'"),
         (&["ctl", "show", "--arm", "y"], "no arm 'y'"),
         (&["ctl", "arms", "add", "x"], "arm 'x' exists already"),
@@ -81,6 +85,24 @@ fn wrong_names_and_values_are_one_sentence_and_change_nothing() {
     ] {
         let error = served.refused(args);
         assert!(error.contains(expected), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn an_arm_may_begin_with_a_profile() {
+    let served = serve();
+    served.done(&["ctl", "arms", "add", "game", "--profile", "gaming"]);
+    let shown = served.done(&["ctl", "show", "--arm", "game"]);
+    assert!(shown.contains("profile gaming"), "{shown}");
+    for (choice, expected) in [
+        (&["--profile", "gamin"][..], "did you mean 'gaming'?"),
+        (
+            &["--profile", "gaming", "-p", "roost"],
+            "cannot be used with",
+        ),
+    ] {
+        let said = served.refused(&[&["ctl", "arms", "add", "x"], choice].concat());
+        assert!(said.contains(expected), "{said}");
     }
 }
 

@@ -329,10 +329,14 @@ fn any_op(rng: &mut Rng) -> Op {
     let whom = Whom::Comm(["Game*", "cc1"][below(2)].to_string());
     let mut change = Change::default();
     match below(10) {
-        0 => return Op::ArmAdd { arm, preset: None },
-        1 => {
-            let preset = Some("mainline".to_string());
-            return Op::ArmAdd { arm, preset };
+        0 | 1 => {
+            let mut said = |name: &str| (below(3) == 0).then(|| name.to_string());
+            let (preset, profile) = (said("mainline"), said("server"));
+            return Op::ArmAdd {
+                arm,
+                preset,
+                profile,
+            };
         }
         2 => return Op::ArmDel { arm },
         3 => return Op::RuleAdd { whom, arm },
