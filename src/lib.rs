@@ -7,6 +7,8 @@
 //! a time.
 
 #![cfg_attr(not(feature = "internals"), deny(missing_docs))]
+// They panic without a reader: util::print, util::stderr.
+#![cfg_attr(not(test), warn(clippy::print_stderr, clippy::print_stdout))]
 // Commands share the floors below them. Dead code shows in the build with all commands.
 #![cfg_attr(
     not(all(

@@ -379,9 +379,13 @@ impl Log for Journal {
     fn flush(&self) {}
 }
 
+/// Longer lines of the log may be torn, bytes.
+const LINE_MAX: usize = 1 << 16;
+
 /// Logs to stderr, with local times unless the journal reads it. Must run before any thread starts:
 /// the local time zone cannot be determined in a multi-threaded process.
 fn init_log(level: LevelFilter) -> Result<()> {
+    stderr::open();
     if journal::reads_stderr() {
         log::set_max_level(level);
         log::set_boxed_logger(Box::new(Journal(level))).context("cannot start logging")?;
@@ -401,7 +405,7 @@ fn log_to_terminal(level: LevelFilter) -> Result<()> {
         .set_target_level(LevelFilter::Off)
         .set_thread_level(LevelFilter::Off)
         .set_location_level(LevelFilter::Off);
-    let lines = LineWriter::new(Stderr);
+    let lines = LineWriter::with_capacity(LINE_MAX, Stderr);
     WriteLogger::init(level, config.build(), lines).context("cannot start logging")
 }
 

@@ -157,7 +157,8 @@ impl Builder {
 /// No limit, signal handler, privilege or logger of the process is changed. Messages go to the
 /// crate `log`. During a load libbpf's go there too, at debug level, and afterwards where they went
 /// before; and the calling thread has nice level -20, if RLIMIT_NICE permits it. Why the kernel
-/// ended the scheduler is printed to stderr, by scx_utils.
+/// ended the scheduler is printed to stderr. If the process's group has a memory limit, all threads
+/// are in the root group during a load.
 pub struct Scheduler {
     config: Config,
     host: Host,

@@ -37,8 +37,12 @@ pub fn open() {
         let is_pipe = |mode| FileType::from_raw_mode(mode) == FileType::Fifo;
         let blocks = stderr.is_terminal() || fstat(&stderr).is_ok_and(|stat| is_pipe(stat.st_mode));
         let mut options = File::options();
-        let options = options.append(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-        blocks.then(|| options.open("/proc/self/fd/2").ok()).flatten()
+        let options = options
+            .append(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+        blocks
+            .then(|| options.open("/proc/self/fd/2").ok())
+            .flatten()
     });
 }
 
@@ -54,7 +58,11 @@ pub fn text(text: &str) {
 
 fn tell(out: &mut (impl Write + AsFd), text: &str) {
     let lost = LOST.load(Ordering::Relaxed);
-    let said = lost == 0 || print(out, &format!("\nscx_roost: {lost} texts before were lost\n"));
+    let said = lost == 0
+        || print(
+            out,
+            &format!("\nscx_roost: {lost} texts before were lost\n"),
+        );
     if !said {
         LOST.fetch_add(1, Ordering::Relaxed);
         return;

@@ -437,7 +437,9 @@ fn a_kernel_that_is_locked_down_is_named() {
     assert!(start_error(&patient.host).contains("locked down for confidentiality"));
     let line = "ro lockdown=confidentiality quiet";
     patient.tree.write("proc/cmdline", line);
-    patient.tree.write(lockdown, "[none] integrity confidentiality");
+    patient
+        .tree
+        .write(lockdown, "[none] integrity confidentiality");
     assert!(doctor::examine(&patient.host).runnable);
     fs::remove_file(patient.tree.root().join(lockdown)).unwrap();
     assert!(!doctor::examine(&patient.host).runnable);

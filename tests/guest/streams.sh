@@ -57,8 +57,14 @@ enabled "closed streams"
 end_roost TERM 0
 kill $NAMED
 
-for fault in '>&-' '>/dev/full' '2>&-' '2>/dev/full'; do
-	eval "scx_roost topology --bogus $fault" >/dev/null 2>&1
-	check "a client, $fault: no panic" [ $? != 101 ]
-done
+# client STATUS WORDS: the exit status of a client with such streams
+client() {
+	eval "scx_roost $2"
+	rc=$?
+	check "scx_roost $2: status $1 (got $rc)" [ $rc = "$1" ]
+}
+client 2 'topology --bogus 2>&-'
+client 2 'topology --bogus 2>/dev/full'
+client 0 'topology >&-'
+client 1 'topology >/dev/full 2>/dev/full'
 finish
