@@ -88,8 +88,6 @@ fn put(out: &mut (impl Write + AsFd), mut part: &[u8]) -> bool {
         match takes(out, &patience).then(|| out.write(part)) {
             Some(Ok(taken)) if taken > 0 => part = &part[taken..],
             Some(Err(e)) if e.kind() == ErrorKind::Interrupted => {}
-            // Between poll() and this another process has filled it.
-            Some(Err(e)) if e.kind() == ErrorKind::WouldBlock => {}
             _ => return false,
         }
     }
@@ -111,22 +109,6 @@ macro_rules! say {
     ($($words:tt)*) => { $crate::util::stderr::text(&(format!($($words)*) + "\n")) };
 }
 pub(crate) use say;
-
-/// False: a part at least was not written.
-fn print(out: &mut (impl Write + AsFd), text: &str) -> bool {
-    // After a loss the reader has had its time.
-    let patience = match LOST.load(Ordering::Relaxed) {
-        0 => PATIENCE,
-        _ => NONE,
-    };
-    let mut parts = text.as_bytes().chunks(AT_ONCE);
-    parts.all(|part| takes(out, &patience) && out.write_all(part).is_ok())
-}
-
-fn takes(out: &impl AsFd, patience: &Timespec) -> bool {
-    let mut fd = [PollFd::new(out, PollFlags::OUT)];
-    poll(&mut fd, Some(patience)).is_ok() && fd[0].revents() == PollFlags::OUT
-}
 
 /// A writer for loggers, of which each call is a text.
 pub struct Stderr;
