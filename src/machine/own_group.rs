@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The cgroup v2 of this process, its memory limit, and how the process leaves it for a load. The
 //! kernel charges a map, and so the state of each task that is forked, to the group of the process
-//! that creates the map (bpf_map_save_memcg()). At a limit of that group, forks of the whole machine
-//! would fail.
+//! that creates the map (bpf_map_save_memcg()). At a limit of that group, forks of the whole
+//! machine would fail.
 
 use super::host::Host;
 use anyhow::{Result, bail};
@@ -90,8 +90,8 @@ fn refusal(group: &Path, limit: &str) -> String {
     )
 }
 
-/// Moves the process to `root`. None: it may not, as in the sandbox of the unit, or no other process
-/// stays: a service manager may remove a group that is empty.
+/// Moves the process to `root`. None: it may not, as in the sandbox of the unit, or no other
+/// process stays: a service manager may remove a group that is empty.
 fn leave(own: &Path, root: &Path) -> Option<(PathBuf, File)> {
     let moved = away(own, root);
     if let Err(e) = &moved {

@@ -69,7 +69,9 @@ fn decisions_in_rust_need_a_build_that_has_them() {
 
 #[test]
 fn invalid_variants_are_refused() {
-    for unknown in ["roast", "EEVDF", "scx_cosmos", "lavd+claim"] {
+    let nearest = error("roast");
+    assert!(nearest.ends_with("unknown preset 'roast': did you mean 'roost'?"));
+    for unknown in ["EEVDF", "scx_cosmos", "lavd+claim"] {
         let (told, preset) = (error(unknown), unknown.trim_end_matches("+claim"));
         let known = format!(
             "variant {unknown}: unknown preset '{preset}': expected eevdf, pinned, scx:COMMAND (scx:/usr/bin/scx_lavd), a preset of scx_roost: roost, mainline"
