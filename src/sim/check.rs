@@ -472,7 +472,11 @@ impl Watch for Check {
             What::Away { cpu, away } => self.goes(cpu, away),
             What::Restarts => self.restarts(),
             What::Placed { task, cpu, .. } => self.placed(task, cpu),
-            What::Yields { task } => self.tasks[task].yielded = true,
+            What::Yields { task } => {
+                // What it forfeits ages it too.
+                let seen = &mut self.tasks[task];
+                (seen.yielded, seen.began) = (true, None);
+            }
             What::Arrives { task } => {
                 self.expect(task, |p| p == Place::Coming, "arrives");
                 self.waits(task);

@@ -67,8 +67,8 @@ fn parameters_are_set_within_their_range() {
         ("smt_speed=nan", "not NaN"),
         ("freq_max=4600", "freq_max of tr-3970x must be 4500 MHz"),
         (
-            "smt=0.6",
-            "there is no parameter smt: did you mean 'smt_speed'?",
+            "smt_sped=0.6",
+            "there is no parameter smt_sped: did you mean 'smt_speed'?",
         ),
         ("x=0.6", "there is no parameter x: --list shows"),
     ] {
