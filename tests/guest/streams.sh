@@ -8,7 +8,8 @@
 pipe() {
 	rm -f /tmp/pipe
 	mkfifo /tmp/pipe
-	sleep 1000 </tmp/pipe &
+	# It reads nothing.
+	tail -f /dev/null </tmp/pipe &
 	READER=$!
 }
 enabled() {
