@@ -2,7 +2,7 @@
 # 'doctor' finds a machine that can run it, and names the group whose CPU limit is lost.
 # topology: 8
 # accel: icount
-# timeout: 60
+# timeout: 120
 # quick: 6.12 7.3
 . /tests/lib.sh
 scx_roost doctor >/tmp/doctor 2>&1
