@@ -555,7 +555,8 @@ def main():
         plan = choose(args)
         left = sorted({f"{t.name}/{t.topology}" for t in read_tests() if t.long and t not in plan[0][1]})
         if left and not args.test:
-            print(f"# left out because they take long, or left to other commits: {' '.join(left)}; scripts/test --full runs them")
+            print(f"# left out because they take long, or left to other commits: {' '.join(left)}; "
+                  "scripts/test --full runs them")
         if args.list:
             for _, tests in plan:
                 for t in tests:
