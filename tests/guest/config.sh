@@ -46,7 +46,7 @@ start_detached --min-slice-us 300
 check "the preset of config.toml" shows "arm default: preset mainline"
 check "the slice of the drop-in" shows "slice-us 2000"
 check "the command line above both" shows "min-slice-us 300"
-check "an arm of its own" shows "arm games: preset mainline, 1 rules"
+check "an arm of its own" shows "arm games: preset mainline+wide_idle+min-slice-us=300+slice-us=2000, 1 rules"
 mkdir /sys/fs/cgroup/later
 sh -c 'echo $$ >/sys/fs/cgroup/later/cgroup.procs && exec stress-ng -q --switch 2' &
 LOAD=$!
