@@ -14,7 +14,9 @@ A test is a shell script whose first lines give its requirements:
   # twice: yes          its own boot, done twice: both must print the same bytes
   # kernels: 7.1        only on that kernel, with the matrix
   # long: yes           only where it is named, or with --every-kernel; machines: on these
-  # share: 4            on one commit in four, by its hash, and where a long test runs
+  # share: 4            on one commit in four, by its hash, and where a long test runs; each machine
+                        has a turn of its own
+  # always: 3           these of the machines have a turn on each commit
   # append: WORDS       put on the kernel's command line
   # rustland: 4         another test, rustland-NAME, is the same with --backend rust, on that
                         machine; it takes long, and needs rustland
@@ -125,17 +127,18 @@ def read_tests():
             if key not in head:
                 raise LabError(f"{path.name} has no line '# {key}: ...': add it below the licence line")
         shapes = head["topology"].split()
-        odd, long = (head.get(key, "").split() for key in ("odd", "long"))
-        for shape in [s for s in shapes + odd + long if s != "yes"]:
+        odd, long, always = (head.get(key, "").split() for key in ("odd", "long", "always"))
+        for shape in [s for s in shapes + odd + long + always if s != "yes"]:
             try:
                 topology(shape)
             except LabError as e:
                 raise LabError(f"{path.name}: {e}") from e
             if shape not in shapes:
-                raise LabError(f"{path.name}: '# odd:' or '# long:' has {shape}, which '# topology:' has not")
+                raise LabError(f"{path.name}: '# odd:', '# long:' or '# always:' has {shape}, which '# topology:' has not")
         for shape in shapes:
             yes = {key for key, value in head.items() if value == "yes"}
-            late = "long" in yes or shape in long or not has_turn(path.stem, int(head.get("share", "1")))
+            turn = shape in always or has_turn(f"{path.stem}/{shape}", int(head.get("share", "1")))
+            late = "long" in yes or shape in long or not turn
             usual = shape in ("8", head["topology"])
             test = Test(path.stem, shape, head["accel"], int(head["timeout"]),
                         head.get("quick", ""), usual, shape in odd, bool({"own-boot", "twice"} & yes), "twice" in yes,

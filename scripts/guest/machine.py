@@ -29,6 +29,9 @@ class Topology:
     llcs_per_node: int
     cores: int
     threads: int
+    spare: int = 0              # CPUs more that are possible and not present
+    bare_node: str = ""         # one node more, 'nomemory' (which takes the last CPU) or 'nocpus'
+    kernel_words: str = ""
 
     @property
     def llcs(self):
@@ -41,7 +44,8 @@ class Topology:
     @property
     def memory_mib(self):
         """Divides by the number of nodes."""
-        return -(-max(1024, 32 * self.cpus) // self.nodes) * self.nodes
+        parts = self.nodes + (self.bare_node == "nocpus")
+        return -(-max(1024, 32 * self.cpus) // parts) * parts
 
     @property
     def last_apic_id(self):
@@ -54,29 +58,42 @@ class Topology:
     def qemu_args(self):
         """A die is an LLC, and a socket a node."""
         smp = f"{self.cpus},sockets={self.nodes},dies={self.llcs_per_node},cores={self.cores},threads={self.threads}"
+        if self.spare:
+            smp = f"{self.cpus},maxcpus={self.cpus + self.spare}"
         out = ["-m", str(self.memory_mib), "-smp", smp]
-        each = self.cpus // self.nodes
-        for i in range(self.nodes if self.nodes > 1 else 0):
-            out += ["-object", f"memory-backend-ram,id=m{i},size={self.memory_mib // self.nodes}M",
-                    "-numa", f"node,nodeid={i},memdev=m{i},cpus={i * each}-{i * each + each - 1}"]
-        return out
+        cpus, nodes = self.cpus + self.spare, self.nodes
+        last = {"nomemory": f"cpus={cpus - 1}", "nocpus": "memdev=m{nodes}"}.get(self.bare_node)
+        cpus -= self.bare_node == "nomemory"
+        parts = nodes + (self.bare_node == "nocpus")
+        for i in range(parts if parts > 1 or last else 0):
+            out += ["-object", f"memory-backend-ram,id=m{i},size={self.memory_mib // parts}M"]
+        for i in range(nodes if nodes > 1 or last else 0):
+            out += ["-numa", f"node,nodeid={i},memdev=m{i},cpus={cpus * i // nodes}-{cpus * (i + 1) // nodes - 1}"]
+        return out + (["-numa", f"node,nodeid={nodes},{last.format(nodes=nodes)}"] if last else [])
 
 
 # Short names of the machines that most tests use.
 SHORT = {"8": "2x2x2", "16": "4x2x2", "64": "8x4x2", "2node": "2:1x2x2"}
 SHAPE = re.compile(r"(?:(\d+):)?(\d+)x(\d+)x(\d+)|(\d+)")
 SHAPES = ("LLCs x cores x threads, as 3x5x2; with nodes before it, as 2:1x2x2; or a number of cores with one LLC, as 12. "
-          f"Short: {', '.join(f'{name} is {shape}' for name, shape in SHORT.items())}")
+          f"Short: {', '.join(f'{name} is {shape}' for name, shape in SHORT.items())}. After it: +spare=6, CPUs that are "
+          "possible and not present; +nomemory or +nocpus, a node without them; +maxcpus=5, +nr_cpus=9 or +nosmt, for "
+          "the kernel")
 MAX_APIC_ID = 254               # of QEMU's machine without an interrupt remapper
 
 
 def topology(word):
     """The machine that a word describes."""
-    shape = SHAPE.fullmatch(SHORT.get(word, word))
+    base, *more = word.split("+")
+    shape = SHAPE.fullmatch(SHORT.get(base, base))
     if shape:
         nodes, llcs, cores, threads, flat = (int(n) if n else 1 for n in shape.groups())
-        out = Topology(nodes, llcs, cores * flat, threads)
-        if out.cpus and out.last_apic_id <= MAX_APIC_ID:
+        spare = sum(int(m[6:]) for m in more if re.fullmatch(r"spare=\d+", m))
+        bare = [m for m in more if m in ("nomemory", "nocpus")]
+        kernel = [m for m in more if re.fullmatch(r"(maxcpus|nr_cpus)=\d+|nosmt", m)]
+        out = Topology(nodes, llcs, cores * flat, threads, spare, "".join(bare), " ".join(kernel))
+        known = len(kernel) + len(bare) + bool(spare) == len(more) and len(bare) <= 1
+        if known and out.cpus and out.last_apic_id + spare <= MAX_APIC_ID:
             return out
     raise LabError(f"{word!r} is no machine of 1 to some 250 CPUs: write {SHAPES}")
 
@@ -145,7 +162,7 @@ def command(kernel, initrd, shape, accel, qemu, seed, append, extra, kernel_log,
     return [*qemu.cmd, "-M", "q35", *_accel_args(accel, qemu, seed), *topology(shape).qemu_args(),
             "-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{kernel_log}", *stdio,
             "-kernel", str(kernel.vmlinuz), "-initrd", str(initrd),
-            "-append", f"{COMMON_ARGS} roost_seed={seed} {append}".strip(), *extra]
+            "-append", f"{COMMON_ARGS} roost_seed={seed} {topology(shape).kernel_words} {append}".strip(), *extra]
 
 
 def boot(kernel, image, shape="8", accel="tcg", qemu=None, seed=0, append="", extra=(), limit_s=300,

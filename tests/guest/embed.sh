@@ -4,6 +4,7 @@
 # topology: 4
 # accel: icount
 # timeout: 120
+# share: 4
 # needs: embed
 . /tests/lib.sh
 

@@ -3,6 +3,7 @@
 # topology: 2
 # accel: icount
 # timeout: 90
+# share: 4
 . /tests/lib.sh
 # prints its time in ms
 took() { forks 400 1 | sed -n 's/.* \([0-9]*\) ms$/\1/p'; }

@@ -110,7 +110,10 @@ fn group(rng: &mut Rng, machine: &Machine, number: u64) -> String {
              sleep {sleep}\ntask reader{n} x 2{more}:\n    forever\n        receive all{n}\n        run {other}\n",
             of(
                 rng,
-                &[&format!("capacity 4{futex}"), "message 1kB hold 5us"]
+                &[
+                    format!("capacity 4{futex}").as_str(),
+                    "message 1kB hold 5us"
+                ]
             )
         ),
     }
