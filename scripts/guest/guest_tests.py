@@ -4,7 +4,7 @@
 
 A test is a shell script whose first lines give its requirements:
 
-  # topology: 8         the machines (lab.py boot --help); several: '1 4 3x5x2'
+  # topology: 8         the machines (lab.py boot --help); several: '1 4 3x5x2', on one line or more
   # accel: tcg          or icount, where time is counted in instructions
   # timeout: 120        guest seconds
   # quick: yes          also run on every kernel of the matrix; '6.16 7.3': on these. Of several
@@ -122,7 +122,9 @@ def read_tests():
     for path in sorted(TESTS.glob("*.sh")):
         if path.name == "lib.sh":
             continue
-        head = dict(re.findall(r"^# ([a-z-]+): *(.*)$", path.read_text(), re.M))
+        head = {}
+        for word, value in re.findall(r"^# ([a-z-]+): *(.*)$", path.read_text(), re.M):
+            head[word] = f"{head[word]} {value}" if word == "topology" and word in head else value
         for key in ("topology", "accel", "timeout"):
             if key not in head:
                 raise LabError(f"{path.name} has no line '# {key}: ...': add it below the licence line")

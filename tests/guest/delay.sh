@@ -5,6 +5,7 @@
 # topology: 8
 # accel: icount
 # timeout: 300
+# share: 2
 # needs: faults
 . /tests/lib.sh
 FREQS=/tmp/freqs
