@@ -42,10 +42,14 @@ class Topology:
         return self.llcs * self.cores * self.threads
 
     @property
+    def memories(self):
+        """Nodes that have memory."""
+        return self.nodes + (self.bare_node == "nocpus")
+
+    @property
     def memory_mib(self):
-        """Divides by the number of nodes."""
-        parts = self.nodes + (self.bare_node == "nocpus")
-        return -(-max(1024, 32 * self.cpus) // parts) * parts
+        """Divides by the number of memories."""
+        return -(-max(1024, 32 * self.cpus) // self.memories) * self.memories
 
     @property
     def last_apic_id(self):
@@ -57,26 +61,26 @@ class Topology:
 
     def qemu_args(self):
         """A die is an LLC, and a socket a node."""
-        smp = f"{self.cpus},sockets={self.nodes},dies={self.llcs_per_node},cores={self.cores},threads={self.threads}"
-        if self.spare:
-            smp = f"{self.cpus},maxcpus={self.cpus + self.spare}"
-        out = ["-m", str(self.memory_mib), "-smp", smp]
-        cpus, nodes = self.cpus + self.spare, self.nodes
-        last = {"nomemory": f"cpus={cpus - 1}", "nocpus": "memdev=m{nodes}"}.get(self.bare_node)
-        cpus -= self.bare_node == "nomemory"
-        parts = nodes + (self.bare_node == "nocpus")
-        for i in range(parts if parts > 1 or last else 0):
-            out += ["-object", f"memory-backend-ram,id=m{i},size={self.memory_mib // parts}M"]
-        for i in range(nodes if nodes > 1 or last else 0):
-            out += ["-numa", f"node,nodeid={i},memdev=m{i},cpus={cpus * i // nodes}-{cpus * (i + 1) // nodes - 1}"]
-        return out + (["-numa", f"node,nodeid={nodes},{last.format(nodes=nodes)}"] if last else [])
+        cores = self.cores + self.spare
+        smp = f"{self.cpus},maxcpus={self.cpus + self.spare},sockets={self.nodes},dies={self.llcs_per_node}"
+        out = ["-m", str(self.memory_mib), "-smp", f"{smp},cores={cores},threads={self.threads}"]
+        cpus = self.cpus + self.spare - (self.bare_node == "nomemory")
+        nodes = [f"memdev=m{i},cpus={cpus * i // self.nodes}-{cpus * (i + 1) // self.nodes - 1}" for i in range(self.nodes)]
+        nodes += {"nomemory": [f"cpus={cpus}"], "nocpus": [f"memdev=m{self.nodes}"]}.get(self.bare_node, [])
+        if len(nodes) == 1:
+            return out
+        for i in range(self.memories):
+            out += ["-object", f"memory-backend-ram,id=m{i},size={self.memory_mib // self.memories}M"]
+        for i, words in enumerate(nodes):
+            out += ["-numa", f"node,nodeid={i},{words}"]
+        return out
 
 
 # Short names of the machines that most tests use.
 SHORT = {"8": "2x2x2", "16": "4x2x2", "64": "8x4x2", "2node": "2:1x2x2"}
 SHAPE = re.compile(r"(?:(\d+):)?(\d+)x(\d+)x(\d+)|(\d+)")
 SHAPES = ("LLCs x cores x threads, as 3x5x2; with nodes before it, as 2:1x2x2; or a number of cores with one LLC, as 12. "
-          f"Short: {', '.join(f'{name} is {shape}' for name, shape in SHORT.items())}. After it: +spare=6, CPUs that are "
+          f"Short: {', '.join(f'{name} is {shape}' for name, shape in SHORT.items())}. After it: +spare=6, cores of one LLC that are "
           "possible and not present; +nomemory or +nocpus, a node without them; +maxcpus=5, +nr_cpus=9 or +nosmt, for "
           "the kernel")
 MAX_APIC_ID = 254               # of QEMU's machine without an interrupt remapper
@@ -93,6 +97,8 @@ def topology(word):
         kernel = [m for m in more if re.fullmatch(r"(maxcpus|nr_cpus)=\d+|nosmt", m)]
         out = Topology(nodes, llcs, cores * flat, threads, spare, "".join(bare), " ".join(kernel))
         known = len(kernel) + len(bare) + bool(spare) == len(more) and len(bare) <= 1
+        # Spare CPUs are cores of the only LLC.
+        known = known and (not spare or llcs * nodes * threads == 1)
         if known and out.cpus and out.last_apic_id + spare <= MAX_APIC_ID:
             return out
     raise LabError(f"{word!r} is no machine of 1 to some 250 CPUs: write {SHAPES}")
