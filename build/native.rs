@@ -112,7 +112,7 @@ fn declarations(out: &Path) -> Result<(), String> {
         // `machine::facts` and `config` make these.
         .blocklist_type("(cpu|llc|node|machine)_facts|tunables|arm|policy_image")
         .raw_line("use crate::bpf::intf::{cpu_facts, llc_facts, machine_facts, node_facts, policy_image, tunables};")
-        .allowlist_var("(MAX|MIN|CPU|WORD|STEAL|PARK|GRANT|OWED)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|SET_.*|IDLE_WEIGHT|NR_HIST_BUCKETS|ROOST_NR_HISTS|IMMED|CLAIM_LOST_NS|PLAIN_CLAIM|HUNGRY_.*|(ENQ|KICK|WAKE)_.*|SLICE_INF|DOMAIN_LOOKS")
+        .allowlist_var("(MAX|MIN|CPU|WORD|STEAL|PARK|GRANT|OWED)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|SET_.*|IDLE_WEIGHT|NR_HIST_BUCKETS|ROOST_NR_HISTS|IMMED|CLAIM_LOST_NS|PLAIN_CLAIM|HUNGRY_.*|(ENQ|KICK|WAKE)_.*|SLICE_INF|DOMAIN_LOOKS")
         .derive_default(true)
         .prepend_enum_name(false)
         .generate_comments(false)

@@ -11,8 +11,9 @@ use std::{env, fs};
 /// Set for the process that generates.
 const STEP: &str = "ROOST_RUSTLAND_STEP";
 /// The code expects to be at the root of a program of its own, which catches signals with it. Also,
-/// it would forbid its thread mmap() for good, which a second load needs.
-const CHANGES: [(&str, &str); 4] = [
+/// it would forbid its thread mmap() for good, which a second load needs. Its report of the end
+/// panics if stderr has no reader: `bpf::exit` reports instead.
+const CHANGES: [(&str, &str); 6] = [
     ("crate::bpf_intf", "super::bpf_intf"),
     ("crate::bpf_skel", "super::bpf_skel"),
     (
@@ -23,6 +24,11 @@ const CHANGES: [(&str, &str); 4] = [
         "ALLOCATOR.disable_mmap().expect(\"Failed to disable mmap\");",
         "",
     ),
+    (
+        "shutdown_and_report(&mut self) -> Result<UserExitInfo> {",
+        "detach(&mut self) {",
+    ),
+    ("uei_report!(&self.skel, uei)", ""),
 ];
 
 /// Makes `rustland/` in the folder of this build: `bpf_intf.rs`, `bpf_skel.rs` and `core.rs`.

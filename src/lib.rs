@@ -22,8 +22,6 @@
 
 #[cfg(all(feature = "ab", not(feature = "internals")))]
 mod ab;
-#[cfg(all(feature = "sim", not(feature = "internals")))]
-mod advise;
 #[cfg(not(feature = "internals"))]
 mod bpf;
 #[cfg(not(feature = "internals"))]
@@ -58,8 +56,6 @@ mod wire;
 // With `internals` the modules are public, for this package's tests, benches and examples.
 #[cfg(all(feature = "internals", feature = "ab"))]
 pub mod ab;
-#[cfg(all(feature = "internals", feature = "sim"))]
-pub mod advise;
 #[cfg(feature = "internals")]
 pub mod bpf;
 #[cfg(feature = "internals")]

@@ -3,15 +3,13 @@
 
 #[cfg(feature = "ab")]
 use crate::ab;
-#[cfg(feature = "sim")]
-use crate::advise;
 use crate::bpf::ToLog;
+use crate::bpf::exit::Rescued;
 use crate::cli::{self, Command, Socket, pages};
 #[cfg(feature = "export")]
 use crate::clients::export;
 use crate::clients::{ctl, exec, monitor as live, status, stop};
 use crate::daemon::control::Origin;
-use crate::daemon::exit::Rescued;
 use crate::daemon::load;
 use crate::daemon::process;
 use crate::daemon::scheduler::{Error, Scheduler};
@@ -20,22 +18,21 @@ use crate::doctor::outlook::Outlook;
 use crate::machine::host::Host;
 use crate::machine::picture;
 use crate::machine::{self, Machine};
-use crate::policy::config::{Config, STATS_PATH};
+use crate::policy::config::Config;
 #[cfg(feature = "rustland")]
 use crate::rustland;
 #[cfg(feature = "sim")]
-use crate::sim::{self, table};
+use crate::sim::{self, matrix};
+use crate::util::escape;
 use crate::util::journal;
 use crate::util::print;
 use crate::util::privileges::Capabilities;
 use crate::util::refusal::{BadConfig, BadUsage};
 use crate::util::stderr::{self, Stderr};
 use crate::util::stop::{Bell, Stop, stopper};
-#[cfg(feature = "sim")]
-use crate::util::whole_file;
 use crate::wire::note::{self, Cause, Note};
 use crate::wire::stats::{self, monitor};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use log::{Level, Log, Metadata, Record, info};
 use nix::sys::signal::{SigSet, Signal};
 use serde::Serialize;
@@ -63,16 +60,22 @@ const BAD_CONFIG: u8 = 78;
 /// SIGHUP, and a run of the scheduler gives up privileges for good.
 /// [`Scheduler`] does none of this.
 pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match cli::parse(args)
-        .inspect_err(note_bad_files)
+    let args: Vec<OsString> = args.into_iter().collect();
+    match cli::parse(&args)
+        .inspect_err(|e| note_bad_files(&args, e))
         .and_then(perform)
     {
         Ok(code) => code,
         Err(e) => {
-            complain(Level::Error, &format!("{e:#}{}", remedy(&e)));
+            complain(Level::Error, &told(&e));
             ExitCode::from(status(&e))
         }
     }
+}
+
+/// The error in one line.
+fn told(error: &anyhow::Error) -> String {
+    format!("{error:#}{}", remedy(error))
 }
 
 /// What to do about a limit, of which the error alone says little.
@@ -101,21 +104,17 @@ fn status(e: &anyhow::Error) -> u8 {
     }
 }
 
-/// With such files nobody knows where the sockets would be. A service is started without options.
-fn note_bad_files(e: &anyhow::Error) {
-    if e.is::<BadConfig>() && std::env::args_os().len() == 1 {
-        note::not_started(Path::new(STATS_PATH), &format!("{e:#}"));
+/// The command line of a start was good, and its files were not.
+fn note_bad_files(args: &[OsString], e: &anyhow::Error) {
+    if e.is::<BadConfig>()
+        && let Some(stats) = cli::stats_of_start(args)
+    {
+        note::not_started(&stats, &told(e));
     }
 }
 
-/// To stderr, with the priority if that is systemd's journal.
 fn complain(level: Level, what: &str) {
-    let text = format!("scx_roost: {what}\n");
-    let text = match journal::reads_stderr() {
-        true => journal::lines(level, &text),
-        false => text,
-    };
-    stderr::text(&text);
+    stderr::line(level, &format!("scx_roost: {what}"));
 }
 
 fn perform(command: Command) -> Result<ExitCode> {
@@ -143,15 +142,14 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Ctl {
             at,
             verb,
+            place,
             wait,
             json,
-        } => ctl::run(&at.path, verb, wait, json),
+        } => ctl::run(&at.path, verb, wait, json, &|file, text| {
+            place.checked(file, text)
+        }),
         #[cfg(feature = "sim")]
         Command::Sim { wanted, json } => simulate(&wanted, json),
-        #[cfg(feature = "sim")]
-        Command::Advise(args) => return advise(&args),
-        #[cfg(feature = "sim")]
-        Command::Record { args, json } => return record(&args, json),
         Command::Exec { at, args } => return exec::run(&at.path, args),
         #[cfg(feature = "export")]
         Command::Export { at, series, output } => {
@@ -170,11 +168,11 @@ fn perform(command: Command) -> Result<ExitCode> {
             level,
             run_id,
         } => {
-            // Before all else: a SIGHUP during the start waits.
-            let hangup = block_hangup()?;
-            init_log(level)?;
-            run_id.inspect(|id| info!("scx_roost run_id: {id}"));
-            schedule(*config, origin, lock_memory, hangup)
+            let stats = config.stats_path.clone();
+            let scheduled = prepare(level, run_id)
+                .and_then(|hangup| build(*config, origin, lock_memory, hangup));
+            let ready = scheduled.inspect_err(|e| note::not_started(&stats, &told(e)))?;
+            schedule(ready, &stats)
         }
     }
     .map(|()| ExitCode::SUCCESS)
@@ -186,34 +184,58 @@ fn logged(run: impl FnOnce(&Stop) -> Result<()>) -> Result<()> {
     run(&on_signal()?)
 }
 
-/// Privileges are dropped while the process has one thread. Threads started later inherit what is
-/// left. `hangup`: SIGHUP is blocked, and means to read the configuration again.
-fn schedule(config: Config, origin: Origin, lock_memory: bool, hangup: bool) -> Result<()> {
+/// What a run needs of the process before all else: a SIGHUP during the start waits, and there is a
+/// log. True: SIGHUP means to read the configuration again.
+fn prepare(level: LevelFilter, run_id: Option<u64>) -> Result<bool> {
+    let hangup = block_hangup()?;
+    init_log(level)?;
+    run_id.inspect(|id| info!("scx_roost run_id: {id}"));
+    Ok(hangup)
+}
+
+/// A scheduler that can run.
+struct Ready {
+    scheduler: Scheduler,
+    /// What it keeps beside what a load needs.
+    needed: Capabilities,
+    /// SIGHUP rings it.
+    reload: Option<Bell>,
+}
+
+/// Makes the settings of the process, and the scheduler with its checks and sockets.
+fn build(config: Config, origin: Origin, lock_memory: bool, hangup: bool) -> Result<Ready> {
     process::one_heap();
     process::open_files()?;
     process::may_be_urgent();
     process::without_huge_pages();
-    let locked = match lock_memory {
+    let needed = match lock_memory {
         true => process::lock_memory()?,
         false => Capabilities::default(),
     };
     #[cfg(feature = "rustland")]
-    let locked = match config.rust {
-        true => locked.with(rustland::NEEDED),
-        false => locked,
+    let needed = match config.rust {
+        true => needed.with(rustland::NEEDED),
+        false => needed,
     };
     let reload = Bell::default();
-    let stats = config.stats_path.clone();
     let builder = Scheduler::builder().config(config);
     let builder = builder.origin(origin, reload.clone());
-    let scheduler = builder
-        .build()
-        .inspect_err(|e| note::not_started(&stats, &format!("{e:#}")))?;
-    let note = Note::begin(&stats);
+    Ok(Ready {
+        scheduler: builder.build()?,
+        needed,
+        reload: hangup.then_some(reload),
+    })
+}
+
+/// Runs the scheduler, and notes beside its statistics how that ends.
+fn schedule(ready: Ready, stats: &Path) -> Result<()> {
+    let note = Note::begin(stats);
+    let handle = ready.scheduler.handle();
     let signal = Arc::default();
-    let ended = run(scheduler, locked, hangup.then_some(reload), &signal);
+    let ended = run(ready, &signal);
     match (&ended, signal.get()) {
-        (Err(e), _) => note.end(Cause::Error, &format!("{e:#}")),
+        (Err(e), _) if handle.was_loaded() => note.end(Cause::Error, &told(e)),
+        (Err(e), _) => note.end(Cause::NotStarted, &told(e)),
         (Ok(()), Some(signal)) => note.end(Cause::Signal, &format!("ended by {signal}")),
         (Ok(()), None) => note.end(
             Cause::Replaced,
@@ -223,16 +245,13 @@ fn schedule(config: Config, origin: Origin, lock_memory: bool, hangup: bool) -> 
     ended
 }
 
-/// `signal` gets the signal that ends it.
-fn run(
-    scheduler: Scheduler,
-    locked: Capabilities,
-    reload: Option<Bell>,
-    signal: &Arc<OnceLock<Signal>>,
-) -> Result<()> {
-    let kept = scheduler.shed_privileges(locked)?;
+/// Privileges are dropped while the process has one thread. Threads started later inherit what is
+/// left. `signal` gets the signal that ends it.
+fn run(ready: Ready, signal: &Arc<OnceLock<Signal>>) -> Result<()> {
+    let kept = ready.scheduler.shed_privileges(ready.needed)?;
     info!("it keeps the privileges {kept} and cannot gain others");
-    Ok(scheduler.run(on_signals(reload, signal.clone())?)?)
+    let stop = on_signals(ready.reload, signal.clone())?;
+    Ok(ready.scheduler.run(stop)?)
 }
 
 fn topology(sysfs: &Path, json: bool) -> Result<()> {
@@ -265,71 +284,16 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
                 report.text() + &counters().unwrap_or_default()
             })
         }
-        sim::Wanted::Table(plan) => {
-            let tables = table::tables(plan)?;
-            let text = || tables.iter().map(|t| t.text() + "\n").collect();
-            shown(json, &tables, text)
-        }
-        sim::Wanted::Markdown(plan) => {
-            let tables = table::tables(plan)?;
-            let text = || table::document(plan, &tables);
-            shown(json, &tables, text)
-        }
-        sim::Wanted::Sensitivity(plan) => {
-            let all = table::sensitivity(plan)?;
-            shown(json, &all, || all.text())
-        }
-        sim::Wanted::SensitivityMarkdown(plan) => {
-            let all = table::sensitivity(plan)?;
-            shown(json, &all, || all.markdown(plan))
-        }
         sim::Wanted::Matrix(plan) => {
-            let matrix = table::matrix(plan)?;
+            let matrix = matrix::matrix(plan)?;
             shown(json, &matrix, || matrix.text())
-        }
-        sim::Wanted::MatrixMarkdown(plan) => {
-            let matrix = table::matrix(plan)?;
-            shown(json, &matrix, || matrix.document(plan))
         }
         sim::Wanted::Swarm(seeds) => {
             let done = sim::swarm(seeds)?;
             shown(json, &done, || done.text())
         }
-        sim::Wanted::Calibrate(output) => {
-            if let Some(path) = output {
-                // A measurement takes a minute.
-                let told = || format!("cannot write {}", path.display());
-                whole_file::probe(path).with_context(told)?;
-            }
-            let done = sim::calibrate()?;
-            if let Some(path) = output {
-                done.write(path)?;
-            }
-            shown(json, &done, || done.text())
-        }
-        sim::Wanted::Hash => print::text(&(table::Frozen::read()?.hash + "\n")),
     };
     printed.map(|_| ())
-}
-
-#[cfg(feature = "sim")]
-fn record(args: &sim::RecordArgs, json: bool) -> Result<ExitCode> {
-    let record = sim::record(args, &on_signal()?)?;
-    shown(json, &record, || record.text())?;
-    Ok(record.exit_code())
-}
-
-#[cfg(feature = "sim")]
-fn advise(args: &advise::AdviseArgs) -> Result<ExitCode> {
-    let advice = advise::advise(args)?;
-    shown(args.json, &advice, || advice.text())?;
-    if !args.measure {
-        return Ok(ExitCode::SUCCESS);
-    }
-    if let Some(why) = &advice.obstacle {
-        bail!("nothing can be measured here: {why}; scx_roost doctor says what to do");
-    }
-    perform(cli::parse(advise::measurement(advice.tried()))?)
 }
 
 /// Prints `report` as JSON or as text.
@@ -342,7 +306,8 @@ fn shown(json: bool, report: &impl Serialize, text: impl Fn() -> String) -> Resu
 }
 
 fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {
-    init_log(LevelFilter::Info)?;
+    // Beside the checks only what is wrong: a load has words about the kernel.
+    init_log(LevelFilter::Warn)?;
     let host = Host::new(sysfs);
     let mut report = doctor::examine(&host);
     // It has been loaded where a scheduler is attached, and this machine is not another one.
@@ -371,12 +336,33 @@ impl Log for Journal {
 
     fn log(&self, record: &Record) {
         if self.enabled(record.metadata()) {
-            let lines = journal::lines(record.level(), &record.args().to_string());
-            stderr::text(&lines);
+            stderr::line(record.level(), &record.args().to_string());
         }
     }
 
     fn flush(&self) {}
+}
+
+/// The log of a terminal: each record is one line, whatever names are in it.
+struct Lines(Box<dyn Log>);
+
+impl Log for Lines {
+    fn enabled(&self, about: &Metadata) -> bool {
+        self.0.enabled(about)
+    }
+
+    fn log(&self, record: &Record) {
+        let text = record.args().to_string();
+        let line = escape::line(&text);
+        let about = record.metadata().clone();
+        let mut as_line = Record::builder();
+        self.0
+            .log(&as_line.metadata(about).args(format_args!("{line}")).build());
+    }
+
+    fn flush(&self) {
+        self.0.flush();
+    }
 }
 
 /// Longer lines of the log may be torn, bytes.
@@ -386,18 +372,18 @@ const LINE_MAX: usize = 1 << 16;
 /// the local time zone cannot be determined in a multi-threaded process.
 fn init_log(level: LevelFilter) -> Result<()> {
     stderr::open();
-    if journal::reads_stderr() {
-        log::set_max_level(level);
-        log::set_boxed_logger(Box::new(Journal(level))).context("cannot start logging")?;
-    } else {
-        log_to_terminal(level)?;
-    }
+    log::set_max_level(level);
+    let log: Box<dyn Log> = match journal::reads_stderr() {
+        true => Box::new(Journal(level)),
+        false => Box::new(Lines(terminal_log(level))),
+    };
+    log::set_boxed_logger(log).context("cannot start logging")?;
     // Never dropped: libbpf's messages go to the log until the process ends.
     std::mem::forget(ToLog::begin());
     Ok(())
 }
 
-fn log_to_terminal(level: LevelFilter) -> Result<()> {
+fn terminal_log(level: LevelFilter) -> Box<dyn Log> {
     let mut config = ConfigBuilder::new();
     // Fails where the time zone is unknown; times are UTC then.
     let _ = config.set_time_offset_to_local();
@@ -406,7 +392,7 @@ fn log_to_terminal(level: LevelFilter) -> Result<()> {
         .set_thread_level(LevelFilter::Off)
         .set_location_level(LevelFilter::Off);
     let lines = LineWriter::with_capacity(LINE_MAX, Stderr);
-    WriteLogger::init(level, config.build(), lines).context("cannot start logging")
+    WriteLogger::new(level, config.build(), lines)
 }
 
 /// Blocks SIGHUP, in all threads that start later too. False: there is a terminal, and SIGHUP means

@@ -57,7 +57,7 @@ class Guests:
         """quiet: print nothing while a guest runs. recalls: False does each boot."""
         self.memory, self.recalls = Memory(), recalls
         self.kernel, self.shape, self.say, self.quiet = Kernel.get(kernel), shape, say, quiet
-        self.qemu, self.cpus = Qemu.for_tests(), topology(shape).cpus
+        self.qemu, self.cpus = Qemu.for_tests(), topology(shape).online
         self.common = Image()
         for program in PROGRAMS:
             self.common.program(program)

@@ -5,7 +5,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from guests import Boot, Guests, Image, Memory, Subject, subject
+from guests import Boot, Guests, Image, Memory, Subject, subject, topology
 from plan import Event
 
 SECONDS = 8
@@ -149,12 +149,19 @@ def memory_rules():
             ("one that is judged bad now is done again and forgotten", judged_bad_now()))
 
 
+def online():
+    """A plan must not use CPUs that the kernel is told to leave alone."""
+    words = ("12", "12+maxcpus=5", "12+nr_cpus=9", "2+maxcpus=5", "3x2x2+nosmt", "6+spare=6")
+    return [topology(word).online for word in words] == [12, 5, 9, 2, 6, 6]
+
+
 def run(guests, roost):
     """The number of claims that do not hold and of faults that were not found."""
     missed = 0
-    for claim, holds in memory_rules():
+    claims = [(f"memory: {claim}", holds) for claim, holds in memory_rules()]
+    for claim, holds in (*claims, ("plan: only of CPUs that are online", online())):
         missed += not holds
-        print(f"{'ok' if holds else 'not ok'} - memory: {claim}", flush=True)
+        print(f"{'ok' if holds else 'not ok'} - {claim}", flush=True)
     subjects = {"eevdf": subject("eevdf"), "roost": subject("roost", roost)}
     for fault in FAULTS:
         record = guests.run(subjects[fault.under], Fixed(fault.events), 1, keep=False,

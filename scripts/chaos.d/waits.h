@@ -16,7 +16,7 @@
 #include "real_time.h"
 #include <dirent.h>
 
-#define WAIT_LIMIT_NS	(5 * NSEC_PER_SEC / 2) /* half of the watchdog's timeout */
+#define WAIT_LIMIT_NS	(5 * NSEC_PER_SEC / 2) /* a quarter of the watchdog's timeout */
 #define WATCH_PERIOD_NS (NSEC_PER_SEC / 4)
 /*
  * Kernel threads are many and mostly asleep, so they are inspected less often. A task that waits is

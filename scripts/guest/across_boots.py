@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from lab import Image, Kernel, LabError, NoSuchKernel, Qemu, boot, say      # noqa: E402
+from lab import Image, Kernel, LabError, NoSuchKernel, boot, say      # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
 WORKLOAD = "stress-ng -q --switch 2 --switch-ops 300"
@@ -49,7 +49,7 @@ def one_boot(kernel, script, args, seed):
     for program in {shlex.split(args.command)[0], "base64"}:
         image.program(program)
     image.job(script)
-    r = boot(kernel, image, "4", "icount", Qemu.for_tests(), seed=seed, limit_s=600)
+    r = boot(kernel, image, "4", "icount", seed=seed, limit_s=600)
     status = r.events("status")
     if not status:
         raise LabError(f"a boot of {kernel.release} did not end:\n{r.tail()}")

@@ -24,7 +24,7 @@ PROGRAMS = ("hackbench", "stress-ng")
 # What scx_roost does instead of running.
 NO_RUN = ("--monitor", "--help-stats", "--help-all", "-V", "--version", "topology", "doctor", "ctl", "exec", "status",
           "stop", "features", "presets", "profiles", "config", "completions", "man", "help", "monitor", "export", "ab", "tune",
-          "sim", "record", "advise")
+          "sim")
 WORKS = {"hackbench": "messages (hackbench)", "stress-ng": "computing (stress-ng)", "fork-wait": "forks (fork and wait)"}
 # Of a hundred wakeups.
 PLACES = {"idle_core_pct": "to a wholly idle core", "previous_pct": "to the CPU where it ran last",
@@ -117,7 +117,7 @@ def shell(kernel, args, options):
     image = guest_image(kernel, options)
     # As in tests on the host's clock: a machine that the host holds up is no stall.
     image.job(f"export SCX_TIMEOUT_MS=30000\necho \"scx_roost $(cat /demo.args) starts it; 'poweroff -f' or Ctrl-A X leaves\"\n{PROMPT}")
-    boot(kernel, image, args.topology, args.accel, qemu=Qemu.for_tests(), interactive=True)
+    boot(kernel, image, args.topology, args.accel, interactive=True)
     return 0
 
 

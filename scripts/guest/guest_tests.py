@@ -25,6 +25,7 @@ A test is a shell script whose first lines give its requirements:
   # needs: embed        examples/embed.rs
   # needs: rustland     the scheduler with the cargo feature rustland, and with --backend rust
   # needs: rt-app       that, and the files tests/guest/*.json
+  # needs: page         docs/tutorial/first-hour.md
   # needs: systemd      it is the first process, and has the unit of contrib/; with own-boot
   # needs: package      systemd, dpkg and two versions of the Debian package
   # needs: loader       scx_loader with our patch, a message bus, polkit
@@ -101,7 +102,7 @@ class Test:
     kernel: str                 # prefix of the only kernel it is for, or ''
     long: bool
     # 'policy': tests/policy in the guest; 'faults': such a scheduler; 'embed'; 'rustland';
-    # 'rt-app'; 'systemd'; 'package'; 'loader'; or ''
+    # 'rt-app'; 'page'; 'systemd'; 'package'; 'loader'; or ''
     needs: str
     append: str                 # more words for the kernel's command line
 
@@ -209,6 +210,8 @@ class Contents:
             self.common.program("rt-app")
             for file in sorted(TESTS.glob("*.json")):
                 self.common.file(file, f"tests/{file.name}")
+        if any(t.needs == "page" for t in tests):
+            self.common.file(TOP / "docs/tutorial/first-hour.md", "tests/first-hour.md")
         for program in (*TOOLS, *build_tools()):
             self.common.program(program)
         self.common.file(TESTS / "lib.sh", "tests/lib.sh")

@@ -24,7 +24,7 @@ use crate::machine::Machine;
 use crate::machine::host::Host;
 use crate::util::folder;
 use crate::util::print;
-use crate::util::stderr::{self as printed, say};
+use crate::util::stderr::{replace_line, say};
 use crate::util::stop::Stop;
 use crate::util::user::give_back;
 use crate::util::whole_file;
@@ -277,7 +277,7 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
 /// On a terminal one line that changes with each run, elsewhere a line for each block.
 fn tell(progress: &mut Shown, now: &Progress) {
     match stderr().is_terminal() {
-        true => printed::text(&format!("\r\x1b[K{}", progress.run(now))),
+        true => replace_line(&progress.run(now)),
         false => progress.block(now).map_or((), |line| say!("{line}")),
     }
 }
@@ -286,7 +286,7 @@ fn show(recorded: &Recorded, page: &Page, json: bool) -> Result<()> {
     let report = Report::new(recorded)?;
     match json {
         true => print::json(&report)?,
-        false if print::colors() => print::text(&colored(&report))?,
+        false if print::colors() => print::styled(&colored(&report))?,
         false => print::text(&text(&report))?,
     };
     page.write(|| html(&report))

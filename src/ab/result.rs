@@ -9,6 +9,7 @@ use super::hooks::Hooks;
 use super::metric::{Metric, usable};
 use super::stats::verdict::{Direction, Rule};
 use super::variant::{Scope, Variant, parse_all};
+use crate::util::lock::{self, Lock};
 use crate::util::plain_file::{PlainFile, at_most};
 use crate::util::user::give_back;
 use crate::util::whole_file;
@@ -16,7 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -406,6 +407,7 @@ pub fn exists(path: &Path) -> anyhow::Error {
 pub struct ResultFile {
     file: File,
     pub path: PathBuf,
+    _lock: Lock,
 }
 
 impl ResultFile {
@@ -452,23 +454,20 @@ impl ResultFile {
     /// executed its program yet holds the locks of the files that are closed here, for a moment.
     fn locked(file: File, path: &Path) -> Result<ResultFile> {
         let begin = Instant::now();
-        let mut locked = file.try_lock();
-        while matches!(locked, Err(TryLockError::WouldBlock)) && begin.elapsed() < LOCK_PATIENCE {
+        let take = || lock::take(&file).with_context(|| format!("cannot lock {}", path.display()));
+        let mut locked = take()?;
+        while locked.is_none() && begin.elapsed() < LOCK_PATIENCE {
             sleep(LOCK_NAP);
-            locked = file.try_lock();
+            locked = take()?;
         }
-        match locked {
-            Ok(()) => Ok(ResultFile {
-                file,
-                path: path.to_path_buf(),
-            }),
-            Err(TryLockError::WouldBlock) => {
-                bail!("another process is writing {}", path.display())
-            }
-            Err(TryLockError::Error(e)) => {
-                Err(e).with_context(|| format!("cannot lock {}", path.display()))
-            }
-        }
+        let Some(lock) = locked else {
+            bail!("another process is writing {}", path.display());
+        };
+        Ok(ResultFile {
+            file,
+            path: path.to_path_buf(),
+            _lock: lock,
+        })
     }
 
     /// Appends a run, a failed run or the kernel that was asked for, as a line.

@@ -7,7 +7,7 @@
 #ifndef ROOST_ACT_BPF_H
 #define ROOST_ACT_BPF_H
 
-#include "task_state.bpf.h"
+#include "return_work.bpf.h"
 
 #define RT_PRIOS     100 /* kernel: MAX_RT_PRIO, the static_prio of nice -20 */
 
@@ -50,6 +50,11 @@ static __always_inline u64 task_ran(port_task *p)
 static __always_inline bool task_pinned(port_task *p)
 {
 	return p->nr_cpus_allowed == 1 || migration_disabled(p);
+}
+
+static __always_inline bool held_from_mask(port_task *p)
+{
+	return migration_disabled(p) && !bpf_cpumask_test_cpu(scx_bpf_task_cpu(p), &p->cpus_mask);
 }
 
 static __always_inline bool pcpu_kthread(port_task *p)
@@ -131,6 +136,17 @@ static __always_inline bool cpu_is_ours(s32 cpu)
 	struct rq *rq = rq_of(cpu);
 
 	return rq && (rq->scx.flags & SCX_RQ_ONLINE) && rq->curr->prio >= RT_PRIOS;
+}
+
+/*
+ * From sched_cpu_deactivate() on, balance_push() stands here; ops.cpu_offline comes a grace period
+ * later. Another callback, of a real-time task, is gone when the switch ends.
+ */
+static __always_inline bool cpu_leaves(s32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	return rq && rq->balance_callback;
 }
 
 static __always_inline u32 local_length(s32 cpu)

@@ -13,10 +13,9 @@
 
 #include "ctx.bpf.h"
 
-#define NO_ARM		 MAX_ARMS
-#define CGROUP_DEPTH_MAX 64
+#define NO_ARM	       MAX_ARMS
 /* Each step of a match goes on in the name, or restarts one letter later. */
-#define GLOB_STEPS_MAX	 (COMM_LEN * COMM_LEN + COMM_LEN)
+#define GLOB_STEPS_MAX (COMM_LEN * COMM_LEN + COMM_LEN)
 
 struct comm_name {
 	char text[COMM_LEN];
@@ -73,16 +72,12 @@ static __always_inline u32 arm_of_process(struct task_struct *p)
  */
 subprog u32 arm_of_cgroup(u64 css)
 {
-	u32 i;
-
-	for_below (i, CGROUP_DEPTH_MAX, CGROUP_DEPTH_MAX) {
+	while (css && may_loop) {
 		/* A cgroup begins with its own state (kernel: struct cgroup.self). */
 		struct cgroup *cgrp = (void *)css;
 		u64 id;
 		u32 *arm;
 
-		if (!css)
-			break;
 		id = BPF_CORE_READ(cgrp, kn, id);
 		arm = bpf_map_lookup_elem(&cgroup_rules, &id);
 		if (arm)

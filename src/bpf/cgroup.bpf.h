@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The table of cgroups: an index for each cgroup that the cpu controller knows. The arithmetic is
- * in policy/cgroup.h.
+ * The table of cgroups. The arithmetic is in policy/cgroup.h.
+ *
+ * Problem: the owner of a group can make any number of groups in it, and the table has MAX_CGROUPS
+ * indexes for all.
+ *
+ * Method: a group gets an index once it needs one: at its first task, its first group below, or the
+ * first setting that is not the default. It has the index until it is removed. All groups below one
+ * child of the root together may hold as many as are free: the first child half of the table, the
+ * next a quarter, each some. A group without an index counts as the nearest group above that has
+ * one, in every rule.
+ *
+ * Limits: users whose groups are below one child of the root share its part. What came while there
+ * was no index, tasks and groups below, stays counted above when the group gets one later: tasks
+ * until they move, groups until they are made again.
  */
 #ifndef ROOST_CGROUP_BPF_H
 #define ROOST_CGROUP_BPF_H
@@ -9,51 +21,13 @@
 #include "bandwidth.bpf.h"
 #include "ctx.bpf.h"
 
-static __always_inline u32 scaled_weight(u32 weight)
+#define DEFAULT_CPU_WEIGHT 100 /* kernel: CGROUP_WEIGHT_DFL */
+
+/* ---- a group's entry ---- */
+
+static __always_inline struct cgroup_entry *cgroup_entry(struct cgroup *cgrp)
 {
-	return weight * NICE0_WEIGHT / 100;
-}
-
-static __always_inline u32 cgroup_index(struct cgroup *cgrp)
-{
-	struct cgroup_index *ci = bpf_cgrp_storage_get(&cgroup_indices, cgrp, 0, 0);
-
-	return ci ? ci->index : ROOT_CGROUP;
-}
-
-/* A free index, marked as taken; ROOT_CGROUP when the table is full. */
-subprog u32 take_index(void)
-{
-	u32 i;
-
-	for_below (i, CGROUP_WORDS, CGROUP_WORDS) {
-		u64 *word = &cgroups_used[masked(i, CGROUP_WORDS)];
-		/* Index 0 is the root's. */
-		u64 vacant = ~*word & (i ? ~0ULL : ~1ULL);
-		u64 bit = vacant & -vacant;
-
-		if (vacant && !(atomic_or(word, bit) & bit)) {
-			if (i >= cgroup_words)
-				cgroup_words = i + 1;
-			return i * WORD_BITS + lowest_bit(bit);
-		}
-	}
-	return ROOT_CGROUP;
-}
-
-static __always_inline u32 parent_index(struct cgroup *cgrp)
-{
-	struct cgroup *parent;
-	u32 index;
-
-	if (cgrp->level <= 1)
-		return ROOT_CGROUP;
-	parent = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
-	if (!parent)
-		return ROOT_CGROUP;
-	index = cgroup_index(parent);
-	bpf_cgroup_release(parent);
-	return index;
+	return bpf_cgrp_storage_get(&cgroup_entries, cgrp, 0, 0);
 }
 
 /*
@@ -87,72 +61,241 @@ static __always_inline bool cgroup_is_dead(struct cgroup *cgrp)
  * The kernel allocates here without reclaim, and fails if it cannot take a lock at once
  * (kmalloc_nolock()). A failure ends a load, so it is tried again for a moment.
  */
-#define INDEX_WAIT_NS 10000000ULL
+#define ENTRY_WAIT_NS 10000000ULL
 
-static __always_inline struct cgroup_index *make_index(struct cgroup *cgrp)
+static __always_inline struct cgroup_entry *make_entry(struct cgroup *cgrp)
 {
-	u64 end = clock_ns() + INDEX_WAIT_NS;
-	struct cgroup_index *ci;
+	u64 end = clock_ns() + ENTRY_WAIT_NS;
+	struct cgroup_entry *e;
 
 	do
-		ci = bpf_cgrp_storage_get(&cgroup_indices, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	while (!ci && !cgroup_is_dead(cgrp) && (s64)(clock_ns() - end) < 0 && may_loop);
-	return ci;
+		e = bpf_cgrp_storage_get(&cgroup_entries, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	while (!e && !cgroup_is_dead(cgrp) && (s64)(clock_ns() - end) < 0 && may_loop);
+	return e;
 }
 
-static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_init_args *args)
-{
-	struct cgroup_index *ci;
-	struct cgroup_state *cg;
-	u32 index;
+/* ---- indexes ---- */
 
-	if (cgrp->level == 0)
-		return 0;
-	ci = make_index(cgrp);
-	/* The tasks of a dead one, which are all exiting, count as the root's: cgroup_index(). */
-	if (!ci)
-		return cgroup_is_dead(cgrp) ? 0 : -ENOMEM;
-	index = take_index();
-	if (index == ROOT_CGROUP) {
-		count(STAT_cgroup_full);
-		ci->index = parent_index(cgrp);
-		return 0;
+static __always_inline u32 scaled_weight(u32 weight)
+{
+	return weight * NICE0_WEIGHT / 100;
+}
+
+static __always_inline void sweep_reaches(u64 words)
+{
+	u64 seen;
+
+	do
+		seen = cgroup_words;
+	while (seen < words && !atomic_cas(&cgroup_words, seen, words) && may_loop);
+}
+
+/* A free index, marked as taken; ROOT_CGROUP when the table is full. */
+subprog u32 find_index(void)
+{
+	u32 i;
+
+	for_below (i, CGROUP_WORDS, CGROUP_WORDS) {
+		u64 *word = &cgroups_used[masked(i, CGROUP_WORDS)];
+		/* Index 0 is the root's. */
+		u64 vacant = ~*word & (i ? ~0ULL : ~1ULL);
+		u64 bit = vacant & -vacant;
+
+		if (vacant && !(atomic_or(word, bit) & bit)) {
+			sweep_reaches(i + 1);
+			return i * WORD_BITS + lowest_bit(bit);
+		}
 	}
-	cg = cgroup_state(index);
-	cgroup_weigh(index, scaled_weight(args->weight), cpu_idle_of(cgrp));
-	cg->parent = parent_index(cgrp);
-	cg->sched_idle = cg->idle || cgroup_state(cg->parent)->sched_idle;
+	return ROOT_CGROUP;
+}
+
+/* The groups below one child of the root hold as many indexes as are free, or more. */
+static __always_inline bool has_its_part(u32 parent)
+{
+	u64 held = cgroup_state(ROOT_CGROUP)->held;
+
+	return parent != ROOT_CGROUP &&
+	       cgroup_state(cgroup_state(parent)->top)->held + held >= MAX_CGROUPS;
+}
+
+static __always_inline void holds(u32 index, u64 more)
+{
+	atomic_add(&cgroup_state(cgroup_state(index)->top)->held, more);
+	atomic_add(&cgroup_state(ROOT_CGROUP)->held, more);
+}
+
+static __always_inline void free_index(u32 index)
+{
+	holds(index, -1ULL);
+	atomic_and(&cgroups_used[masked(index / WORD_BITS, CGROUP_WORDS)], ~bit_of(index));
+}
+
+/* An index for the group with kernfs id @id, in the state of a group without tasks or settings. */
+static __always_inline u32 take_index(u32 parent, u64 id)
+{
+	u32 index = has_its_part(parent) ? ROOT_CGROUP : find_index();
+	struct cgroup_state *cg = cgroup_state(index);
+
+	if (index == ROOT_CGROUP)
+		return ROOT_CGROUP;
+	cg->parent = parent;
+	cg->top = cgroup_state(parent)->top;
+	if (parent == ROOT_CGROUP) {
+		cg->top = index;
+		cg->held = 0;
+	}
+	holds(index, 1);
+	cgroup_weigh(index, scaled_weight(DEFAULT_CPU_WEIGHT), false);
+	cg->sched_idle = cgroup_state(parent)->sched_idle;
 	/*
 	 * All but runnable, which still counts tasks of the index's last group: a dying task may
 	 * outlive its group.
 	 */
-	cg->load = cg->children = cg->next_children = cg->active = 0;
-	limit_begins(index, cgrp->kn->id);
-	ci->index = index;
-	if (tun.limits && bpf_core_field_exists(args->bw_quota_us))
-		limit_set_us(index, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
+	cg->children = cg->next_children = cg->busy = cg->counted = 0;
+	cg->share = group_share(cg);
+	limit_begins(index, id);
+	return index;
+}
+
+/* ---- settings ---- */
+
+/* Bring the state at the group's index up to its settings, also if they change meanwhile. */
+subprog u32 apply_settings(struct cgroup_entry *e nonnull, u32 index)
+{
+	struct cgroup_state *cg = cgroup_state(index);
+	u64 changes;
+
+	do {
+		changes = atomic_fetch_add(&e->changes, 0);
+		cgroup_weigh(index, scaled_weight(e->weight), e->idle);
+		cg->sched_idle = cg->idle || cgroup_state(cg->parent)->sched_idle;
+		if (tun.limits)
+			limit_set_us(index, e->period_us, e->quota_us, e->burst_us);
+	} while (e->changes != changes && may_loop);
 	return 0;
 }
 
-/* The group's index; ROOT_CGROUP if the table was full, so that it has its parent's. */
-static __always_inline u32 own_index(struct cgroup *cgrp)
+/* The table has no index for the group: its settings have no effect, and userspace says so. */
+static __always_inline void refuse(struct cgroup_entry *e, u64 id)
 {
-	u32 index = cgroup_index(cgrp);
+	if (atomic_swap(&e->refused, 1))
+		return;
+	count(STAT_cgroup_full);
+	atomic_swap(&cgroups_refused.last, id);
+	atomic_add(&cgroups_refused.count, 1);
+}
 
-	if (index == ROOT_CGROUP || (cgrp->level > 1 && index == parent_index(cgrp)))
-		return ROOT_CGROUP;
+static __always_inline void refused_no_more(struct cgroup_entry *e)
+{
+	if (!e->refused || !atomic_swap(&e->refused, 0))
+		return;
+	atomic_add(&cgroups_refused.count, -1ULL);
+}
+
+/* The group needs an index. Returns the one that it counts as: its own, or of a group above. */
+subprog u32 index_for(struct cgroup_entry *e nonnull, u64 id)
+{
+	u32 index = e->own;
+
+	if (index != ROOT_CGROUP)
+		return index;
+	index = take_index(e->parent, id);
+	if (index == ROOT_CGROUP) {
+		refuse(e, id);
+		return e->parent;
+	}
+	/* Another CPU may have been first. */
+	if (!atomic_cas(&e->own, ROOT_CGROUP, index)) {
+		free_index(index);
+		return e->own;
+	}
+	refused_no_more(e);
+	apply_settings(e, index);
 	return index;
+}
+
+/* The index that a task counts in which is in the group, or enters it. */
+static __always_inline u32 cgroup_index(struct cgroup *cgrp)
+{
+	struct cgroup_entry *e = cgroup_entry(cgrp);
+
+	return e ? index_for(e, BPF_CORE_READ(cgrp, kn, id)) : ROOT_CGROUP;
+}
+
+static __always_inline u32 parent_index(struct cgroup *cgrp)
+{
+	struct cgroup *parent;
+	u32 index;
+
+	if (cgrp->level <= 1)
+		return ROOT_CGROUP;
+	parent = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
+	if (!parent)
+		return ROOT_CGROUP;
+	index = cgroup_index(parent);
+	bpf_cgroup_release(parent);
+	return index;
+}
+
+static __always_inline bool has_settings(const struct cgroup_entry *e)
+{
+	return e->weight != DEFAULT_CPU_WEIGHT || e->idle ||
+	       (tun.limits && e->quota_us != NO_QUOTA_US);
+}
+
+/* The entry's settings have changed. */
+static __always_inline void cgroup_is_set(struct cgroup *cgrp, struct cgroup_entry *e)
+{
+	/* A full barrier: a CPU that takes an index sees the new settings, or we see its index. */
+	atomic_fetch_add(&e->changes, 1);
+	if (e->own != ROOT_CGROUP)
+		apply_settings(e, e->own);
+	else if (has_settings(e))
+		index_for(e, cgrp->kn->id);
+}
+
+/* ---- groups come and go ---- */
+
+static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+{
+	struct cgroup_entry *e;
+
+	if (cgrp->level == 0)
+		return 0;
+	e = make_entry(cgrp);
+	/* The tasks of a dead one, which are all exiting, count as the root's: cgroup_index(). */
+	if (!e)
+		return cgroup_is_dead(cgrp) ? 0 : -ENOMEM;
+	e->own = ROOT_CGROUP;
+	e->refused = 0;
+	e->parent = parent_index(cgrp);
+	e->weight = args->weight;
+	e->idle = cpu_idle_of(cgrp);
+	e->quota_us = NO_QUOTA_US;
+	e->period_us = NO_PERIOD_US;
+	if (bpf_core_field_exists(args->bw_quota_us)) {
+		e->period_us = args->bw_period_us;
+		e->quota_us = args->bw_quota_us;
+		e->burst_us = args->bw_burst_us;
+	}
+	cgroup_is_set(cgrp, e);
+	return 0;
 }
 
 static __always_inline void cgroup_remove(struct cgroup *cgrp)
 {
-	u32 index = own_index(cgrp);
+	struct cgroup_entry *e = cgroup_entry(cgrp);
+	u32 index;
 
+	if (!e)
+		return;
+	refused_no_more(e);
+	index = e->own;
 	if (index == ROOT_CGROUP)
 		return;
 	if (bandwidth(index)->quota)
 		limit_set_us(index, NO_PERIOD_US, NO_QUOTA_US, 0);
-	atomic_and(&cgroups_used[masked(index / WORD_BITS, CGROUP_WORDS)], ~bit_of(index));
+	free_index(index);
 }
 
 /* ---- the sweep ---- */
@@ -181,11 +324,15 @@ subprog u32 sweep_cgroups(u64 now)
 		sweep_words = cgroup_words;
 	words = sweep_words;
 	for_below (i, SWEEP_WORDS, SWEEP_WORDS) {
-		bool settles = at >= words;
-		u32 first = masked(settles ? at - words : at, CGROUP_WORDS);
-		u64 word = cgroups_used[first];
+		bool settles;
+		u32 first;
+		u64 word;
 
-		for (; word && may_loop; word &= word - 1) {
+		/* So the verifier does not follow each number. */
+		at += from_zero;
+		settles = at >= words;
+		first = masked(settles ? at - words : at, CGROUP_WORDS);
+		for (word = cgroups_used[first]; word && may_loop; word &= word - 1) {
 			u32 index = first * WORD_BITS + lowest_bit(word);
 
 			if (settles)

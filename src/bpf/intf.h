@@ -123,7 +123,7 @@ struct machine_facts {
 struct tunables {
 	u32 cpuperf; /* cpuperf_mode */
 	u32 timers;  /* 0: no bpf_timer (PREEMPT_RT); slices end at the tick */
-	/* no runnable task waits longer: half of the watchdog's time (aging.h) */
+	/* no runnable task waits longer: a quarter of the watchdog's time (aging.h) */
 	u64 wait_bound_ns;
 	/* kernel: sd->imbalance_pct, 117 between cores; for wake_affine, fork and balance */
 	u32 imbalance_pct;

@@ -129,6 +129,7 @@ void BPF_STRUCT_OPS(roost_disable, struct task_struct *p)
 void BPF_STRUCT_OPS(roost_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	task_state_drop(p);
+	return_work_drop(p);
 	if (args->cancelled || task_exits(p))
 		arm_forget(p);
 }
@@ -177,32 +178,39 @@ void BPF_STRUCT_OPS(roost_cgroup_move, struct task_struct *p, struct cgroup *fro
 	if (!ts)
 		return;
 	run_moves(ts, cgroup_index(to));
-	task_settings(ts, p, scx_bpf_now());
 }
 
 void BPF_STRUCT_OPS(roost_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 {
-	u32 index = own_index(cgrp);
+	struct cgroup_entry *e = cgroup_entry(cgrp);
 
-	if (index != ROOT_CGROUP)
-		cgroup_weigh(index, scaled_weight(weight), cgroup_state(index)->idle);
+	if (!e)
+		return;
+	e->weight = weight;
+	cgroup_is_set(cgrp, e);
 }
 
 void BPF_STRUCT_OPS(roost_cgroup_set_idle, struct cgroup *cgrp, bool idle)
 {
-	u32 index = own_index(cgrp);
+	struct cgroup_entry *e = cgroup_entry(cgrp);
 
-	if (index != ROOT_CGROUP)
-		cgroup_weigh(index, cgroup_state(index)->cpu_weight, idle);
+	if (!e)
+		return;
+	e->idle = idle;
+	cgroup_is_set(cgrp, e);
 }
 
 void BPF_STRUCT_OPS(roost_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us,
 		    u64 burst_us)
 {
-	u32 index = own_index(cgrp);
+	struct cgroup_entry *e = cgroup_entry(cgrp);
 
-	if (tun.limits && index != ROOT_CGROUP)
-		limit_set_us(index, period_us, quota_us, burst_us);
+	if (!e)
+		return;
+	e->period_us = period_us;
+	e->quota_us = quota_us;
+	e->burst_us = burst_us;
+	cgroup_is_set(cgrp, e);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
@@ -309,6 +317,6 @@ SCX_OPS_DEFINE(roost_ops,
 	       .exit			= (void *)roost_exit,
 	       .flags			= SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING |
 				  SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_ALLOW_QUEUED_WAKEUP,
-	       .timeout_ms		= 5000,
+	       .timeout_ms		= 10000,
 	       .name			= "roost");
 /* clang-format on */

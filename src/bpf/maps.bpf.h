@@ -55,8 +55,8 @@ struct llc_sets sets_of_llcs = {};
 struct domains the_domains = {};
 struct cgroup_state cgroup_states[MAX_CGROUPS] = {};
 u64 cgroups_used[CGROUP_WORDS] = {}; /* bit: the index is in use */
-/* how far a sweep goes; only grows, under the kernel's cgroup lock */
-u32 cgroup_words = 0;
+u64 cgroup_words = 0;		     /* how far a sweep goes; only grows; atomic */
+struct cgroups_refused cgroups_refused = {};
 struct bandwidth bandwidths[MAX_CGROUPS] = {};
 struct limits all_limits = {};
 struct park parks[PARK_QUEUES] = {};
@@ -113,6 +113,19 @@ struct {
 	__type(value, struct arm_member);
 } arm_members SEC(".maps");
 
+/* For ask_return(): a task that has asked, by its address. Userspace sets how many there may be. */
+struct return_work {
+	struct bpf_task_work work;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, struct return_work);
+} return_works SEC(".maps");
+
 /* From the id of a cgroup to the arm of the tasks in it and below. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -121,16 +134,25 @@ struct {
 	__type(value, u32);
 } cgroup_rules SEC(".maps");
 
-struct cgroup_index {
-	u32 index;
+/* A cgroup of the cpu controller: its settings, and the index of its state if it needed one. */
+struct cgroup_entry {
+	u64 own;     /* its index; ROOT_CGROUP: none of its own; atomic */
+	u64 changes; /* of the settings; atomic */
+	u64 period_us;
+	u64 quota_us;
+	u64 burst_us;
+	u64 refused; /* it needed an index, and the table had none for it; atomic */
+	u32 parent;  /* the index of the nearest group above that has one */
+	u32 weight;  /* cpu.weight */
+	u32 idle;    /* cpu.idle */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct cgroup_index);
-} cgroup_indices SEC(".maps");
+	__type(value, struct cgroup_entry);
+} cgroup_entries SEC(".maps");
 
 struct slice_timer {
 	struct bpf_timer timer;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the build generates from src/bpf: `intf` holds the C types shared by both halves, `skel`
-//! the BPF object.
+//! the BPF object. `exit` reads why the kernel ended it.
+
+pub mod exit;
 
 use anyhow::{Result, bail};
 use libbpf_rs::{PrintCallback, PrintLevel, set_print};
@@ -32,7 +34,8 @@ pub struct ToLog(Option<(PrintLevel, PrintCallback)>);
 
 impl ToLog {
     pub fn begin() -> ToLog {
-        let to_log: PrintCallback = |_, text| debug!("{}", text.trim_end());
+        // The verifier's log has many lines.
+        let to_log: PrintCallback = |_, text| text.lines().for_each(|line| debug!("{line}"));
         ToLog(set_print(Some((PrintLevel::Debug, to_log))))
     }
 }
@@ -118,6 +121,8 @@ macro_rules! fill_rodata {
 }
 
 pub(crate) use fill_rodata;
+#[cfg(feature = "rustland")]
+pub(crate) use twins;
 
 #[cfg(test)]
 mod tests {

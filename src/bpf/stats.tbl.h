@@ -139,7 +139,7 @@ MACHINE_STAT(timer_fire, "the slice timer fired")
 MACHINE_STAT(timer_spurious, "the slice timer fired, and no task waited")
 MACHINE_STAT(given_back, "a task of a higher class took the CPU; the tasks of its local queue were enqueued again")
 MACHINE_STAT(cpuperf_set, "frequency requests to schedutil")
-MACHINE_STAT(cgroup_full, "cgroups beyond the size of the table; their tasks count as their parent's")
+MACHINE_STAT(cgroup_full, "cgroups that needed a place in the table and got none; their tasks count as those of the group above")
 MACHINE_STAT(no_task_ctx, "a callback found no context of its task (must stay 0)")
 #undef RUNG
 #undef EARLY_RUNG

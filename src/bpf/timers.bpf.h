@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sets up two timers per CPU and one per queue of parked tasks. What they do is policy
- * (policy/slice_timer.h, policy/delay_queue.h, policy/parking.h).
+ * What the kernel calls back later: two timers per CPU, one per queue of parked tasks, and the work
+ * of a task that returns to user mode. What they do is policy (policy/slice_timer.h,
+ * policy/delay_queue.h, policy/parking.h).
  */
 #ifndef ROOST_TIMERS_BPF_H
 #define ROOST_TIMERS_BPF_H
@@ -24,6 +25,17 @@ static int delay_timer_fired(void *map, u32 *key, struct delay_timer *t)
 static int park_timer_fired(void *map, u32 *key, struct park_timer *t)
 {
 	park_timer_fires(*key);
+	return 0;
+}
+
+/* In the task's own context. */
+static int task_returned(struct bpf_map *map, void *key, void *value)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct task_state *ts = task_state_if(p);
+
+	if (ts)
+		task_returns(p, ts);
 	return 0;
 }
 

@@ -184,21 +184,6 @@ pub enum Alone {
         #[arg(long)]
         json: bool,
     },
-    /// Will this machine be faster? Simulate usual loads on it, and say what to start
-    #[cfg(feature = "sim")]
-    #[command(after_help = crate::advise::EXAMPLES)]
-    Advise(crate::advise::AdviseArgs),
-    /// Record what the scheduler of this machine does, for `sim --replay`
-    #[cfg(feature = "sim")]
-    #[command(after_help = crate::sim::RECORD_EXAMPLES)]
-    Record {
-        #[command(flatten)]
-        args: crate::sim::RecordArgs,
-
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 /// Commands that print or write what the program knows of itself.
@@ -440,6 +425,13 @@ pub struct OnceArgs {
     /// Describe the statistics and exit
     #[arg(long, help_heading = SPECIAL)]
     pub help_stats: bool,
+}
+
+impl OnceArgs {
+    /// They ask for something to be printed, and for no run.
+    pub fn only_print(&self) -> bool {
+        self.version || self.help_stats || self.monitor.is_some()
+    }
 }
 
 /// Options that are settings of arm default: one for each key of a `Change`. Their values are read

@@ -2,7 +2,8 @@
 //! Which configuration files a start reads, and in which order; and which it refuses.
 
 use super::args::RunArgs;
-use super::levels::SOCKETS;
+use super::config_of;
+use super::levels::{Levels, SOCKETS};
 use crate::policy::file::{Key, Said};
 use crate::util::plain_file::{PlainFile, TEXT_MAX};
 use crate::util::user::is_root;
@@ -65,6 +66,21 @@ impl Place {
             Place::Folder { path, .. } => Some(path.join(DROP_INS).join(SAVED)),
             _ => None,
         }
+    }
+
+    /// The same, if the scheduler `names` it too, and a start could have this text there.
+    pub fn checked(&self, names: &Path, text: &str) -> Result<PathBuf> {
+        let file = self.saved();
+        let file = file.context("--config names no folder, so no drop-in is read")?;
+        ensure!(
+            file == names,
+            "the scheduler reads {}, and this command would write {}: give the folder of its \
+             configuration by --config",
+            names.display(),
+            file.display()
+        );
+        config_of(&Levels::new(self.read_with(Some(text))?, None)?)?;
+        Ok(file)
     }
 
     /// All files in the order of precedence, the lowest first, with what each says. A link to

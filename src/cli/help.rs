@@ -15,10 +15,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         &["status", "monitor", "ctl", "exec", "export", "stop"],
     ),
     ("This machine", &["doctor", "topology"]),
-    (
-        "Is it better? Measure and simulate",
-        &["advise", "ab", "tune", "sim", "record"],
-    ),
+    ("Is it better? Measure and simulate", &["ab", "tune", "sim"]),
     (
         "What there is to switch",
         &["features", "presets", "profiles"],

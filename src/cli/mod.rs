@@ -14,8 +14,6 @@ mod sockets;
 use crate::ab::args::{AbArgs, TuneArgs};
 #[cfg(feature = "ab")]
 use crate::ab::suite::Pattern;
-#[cfg(feature = "sim")]
-use crate::advise::AdviseArgs;
 use crate::clients::ctl;
 use crate::clients::exec::ExecArgs;
 #[cfg(feature = "export")]
@@ -29,11 +27,11 @@ use args::{Alone, Cli, Client, ConfigVerb, MachineArgs, RunArgs, Sub, SysfsArg, 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use files::Place;
+pub use files::Place;
 use levels::Levels;
 use log::LevelFilter;
-pub use sockets::Socket;
 use sockets::Sockets;
+pub use sockets::{Socket, stats_of_start};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -102,6 +100,8 @@ pub enum Command {
     Ctl {
         at: Socket,
         verb: ctl::Verb,
+        /// Where `ctl save` writes.
+        place: Place,
         /// How long to wait for a scheduler that is not there yet.
         wait: Duration,
         json: bool,
@@ -119,15 +119,6 @@ pub enum Command {
     #[cfg(feature = "sim")]
     Sim {
         wanted: Box<crate::sim::Wanted>,
-        json: bool,
-    },
-    /// Says whether this machine will be faster.
-    #[cfg(feature = "sim")]
-    Advise(AdviseArgs),
-    /// Records what the scheduler of this machine does.
-    #[cfg(feature = "sim")]
-    Record {
-        args: crate::sim::RecordArgs,
         json: bool,
     },
     /// The live view.
@@ -351,9 +342,8 @@ impl Cli {
                 "--json sets the format of printed statistics: give --stats or --monitor as well";
             return Err(BadUsage(anyhow!(what)).into());
         }
-        let no_run = self.once.version || self.once.help_stats || self.once.monitor.is_some();
         let place = match &self.once.config {
-            None if no_run => Place::Nowhere,
+            None if self.once.only_print() => Place::Nowhere,
             given => Place::of(given.clone(), folder),
         };
         // Resolved first, so that an invalid name is an error whatever else was requested. One of
@@ -489,6 +479,7 @@ impl Client {
                 json: too,
             } => Command::Ctl {
                 at: at.at(folder),
+                place: Place::of(verb.config(), folder),
                 verb,
                 wait: wait.unwrap_or_default(),
                 json: json || too,
@@ -544,13 +535,6 @@ impl Alone {
             #[cfg(feature = "sim")]
             Alone::Sim { args, json: too } => Command::Sim {
                 wanted: Box::new(args.wanted()?),
-                json: json || too,
-            },
-            #[cfg(feature = "sim")]
-            Alone::Advise(args) => Command::Advise(args.with(sysfs.sysfs, json)),
-            #[cfg(feature = "sim")]
-            Alone::Record { args, json: too } => Command::Record {
-                args,
                 json: json || too,
             },
         })

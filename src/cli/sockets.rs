@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Where clients find the scheduler: where their options say, else where its configuration does.
 
-use super::args::{CtlPath, MonitorArgs, StatsPath};
+use super::args::{Cli, CtlPath, MonitorArgs, StatsPath};
 use super::files::Place;
 use super::levels::Levels;
-use crate::policy::config::{STATS_PATH, ctl_path_beside};
+use super::typed;
+use crate::policy::config::{FOLDER, STATS_PATH, ctl_path_beside};
+use clap::{CommandFactory, FromArgMatches};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A socket of the running scheduler.
@@ -46,7 +49,11 @@ impl Sockets {
     /// `folder`: where the configuration is. Whatever else is wrong in a file, its sockets count:
     /// the scheduler that runs was started before.
     pub fn configured(folder: &Path) -> Sockets {
-        let (files, mut skipped) = Place::of(None, folder).sockets();
+        Sockets::of(&Place::of(None, folder))
+    }
+
+    fn of(place: &Place) -> Sockets {
+        let (files, mut skipped) = place.sockets();
         let mut good = Vec::new();
         for file in files {
             match Levels::new(vec![file.clone()], None) {
@@ -76,6 +83,20 @@ impl Sockets {
             skipped: self.skipped,
         }
     }
+}
+
+/// Where a start with these words has its statistics, whatever is wrong with its files. None: they
+/// start nothing.
+pub fn stats_of_start(words: &[OsString]) -> Option<PathBuf> {
+    let matches = Cli::command().try_get_matches_from(words).ok()?;
+    let cli = Cli::from_arg_matches(&matches).ok()?;
+    if cli.command.is_some() || cli.once.only_print() {
+        return None;
+    }
+    Some(match typed(&matches, "stats_path") {
+        true => cli.run.stats_path,
+        false => Sockets::of(&Place::of(cli.once.config, Path::new(FOLDER))).stats,
+    })
 }
 
 impl StatsPath {

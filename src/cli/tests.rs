@@ -519,13 +519,3 @@ fn a_command_without_dashes_gets_a_hint() {
         }
     }
 }
-
-#[cfg(all(feature = "ab", feature = "sim"))]
-#[test]
-fn what_advise_measures_is_a_comparison() {
-    let words = crate::advise::measurement("roy-v7");
-    let Command::Ab { args, .. } = parse(words).unwrap() else {
-        panic!("a comparison was expected");
-    };
-    assert!(format!("{args:?}").contains("roy-v7"), "{args:?}");
-}

@@ -2,26 +2,29 @@
 //! `scx_roost ctl`: turns its command line into one request to the control socket, and prints the
 //! answer.
 
+mod answers;
+
+use crate::machine::groups::group_names;
 use crate::machine::host::Host;
 use crate::policy::arms::DEFAULT_ARM;
-use crate::policy::change::Change;
-use crate::policy::features::{FEATURES, TUNABLES};
+use crate::policy::change::{Change, NO_CHANGE};
+use crate::policy::features::TUNABLES;
 use crate::policy::rules::Whom;
-use crate::policy::settings::shown_as;
 use crate::util::print;
-use crate::util::refusal::Refused;
+use crate::util::refusal::{BadUsage, Refused};
 use crate::util::whole_file;
 use crate::wire::client::{ask, is_absent};
 use crate::wire::protocol::Op;
-use anyhow::{Context, Result, anyhow, bail};
+use crate::wire::socket::connect;
+use answers::{arms, audit, changed, limits, rules, saved, show};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirEntryExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -59,7 +62,11 @@ pub enum Verb {
         arm: String,
     },
     /// Write what was changed into a drop-in of the configuration, so that it stays after a restart
-    Save,
+    Save {
+        /// Folder of the scheduler's configuration, as its --config says [default: /etc/scx_roost]
+        #[arg(long, value_name = "PATH")]
+        config: Option<PathBuf>,
+    },
     /// Read the configuration files again; a bad file changes nothing
     Reload,
     /// List, add or delete arms
@@ -181,8 +188,22 @@ impl WhomArgs {
     }
 }
 
+impl Verb {
+    /// The value of --config.
+    pub fn config(&self) -> Option<PathBuf> {
+        match self {
+            Verb::Save { config } => config.clone(),
+            _ => None,
+        }
+    }
+}
+
 /// Prints an answer as text.
-type AsText = fn(&Value) -> String;
+pub type AsText = fn(&Value) -> String;
+
+/// All of them.
+#[cfg(feature = "internals")]
+pub const AS_TEXT: [AsText; 7] = [show, arms, rules, limits, audit, changed, saved];
 
 /// The request for a command, and the printer of its answer.
 fn question(verb: Verb) -> Result<(Op, AsText)> {
@@ -192,7 +213,7 @@ fn question(verb: Verb) -> Result<(Op, AsText)> {
         Verb::Show { arm, .. } => (Op::Show { arm }, show),
         Verb::Set(args) => (set(args)?, changed),
         Verb::Reset { arm } => (Op::Reset { arm }, changed),
-        Verb::Save => (Op::Save {}, saved),
+        Verb::Save { .. } => (Op::Save {}, saved),
         Verb::Reload => (Op::Reload {}, changed),
         Verb::Arms { verb } => match verb {
             None | Some(ArmsVerb::List) => (Op::Show { arm: None }, arms),
@@ -221,6 +242,10 @@ fn question(verb: Verb) -> Result<(Op, AsText)> {
     })
 }
 
+fn usage(text: String) -> Error {
+    BadUsage(anyhow!(text)).into()
+}
+
 fn set(args: SetArgs) -> Result<Op> {
     let mut change = Change {
         profile: args.profile,
@@ -231,21 +256,27 @@ fn set(args: SetArgs) -> Result<Op> {
     };
     for (name, value) in args.set {
         if change.set.insert(name.clone(), value.into()).is_some() {
-            bail!("tunable '{name}' is set twice: set it once");
+            return Err(usage(format!("tunable '{name}' is set twice: set it once")));
         }
+    }
+    if change == Change::default() {
+        return Err(usage(NO_CHANGE.to_string()));
     }
     let arm = args.arm;
     Ok(Op::Set { arm, change })
 }
 
-pub fn run(path: &Path, verb: Verb, wait: Duration, json: bool) -> Result<()> {
+/// Checks the file and the text of `ctl save`, and returns the file.
+pub type Checked<'a> = &'a dyn Fn(&Path, &str) -> Result<PathBuf>;
+
+pub fn run(path: &Path, verb: Verb, wait: Duration, json: bool, saved: Checked) -> Result<()> {
     let (op, as_text) = question(verb)?;
     let end = Instant::now() + wait;
     wait_for_it(path, end);
     let answer = when_loaded(end, || match op {
         Op::Audit {} => ask_for_audit(path),
         Op::Limits {} => ask(path, &op).map(named),
-        Op::Save {} => save(path, ask(path, &op)?),
+        Op::Save {} => save(path, ask(path, &op)?, saved),
         _ => ask(path, &op),
     })?;
     if json {
@@ -258,7 +289,7 @@ pub fn run(path: &Path, verb: Verb, wait: Duration, json: bool) -> Result<()> {
 
 /// Waits until something listens, or `end`. If nothing does, the request afterwards fails.
 fn wait_for_it(path: &Path, end: Instant) {
-    let absent = || UnixStream::connect(path).is_err_and(|e| is_absent(e.kind()));
+    let absent = || connect(path, WAIT_NAP).is_err_and(|e| is_absent(e.kind()));
     while Instant::now() < end && absent() {
         sleep(WAIT_NAP);
     }
@@ -301,13 +332,13 @@ fn ask_for_audit(path: &Path) -> Result<Value> {
     Ok(best)
 }
 
-/// Writes the file that the scheduler has made and checked, and has it read: later changes are then
-/// counted from it on.
-fn save(path: &Path, answer: Value) -> Result<Value> {
+/// Writes the text that the scheduler has made and checked, and has it read: later changes are then
+/// counted from it on. The answer does not decide the file: it has to be ours.
+fn save(path: &Path, answer: Value, saved: Checked) -> Result<Value> {
     let (Some(name), Some(text)) = (answer["file"].as_str(), answer["text"].as_str()) else {
         bail!("expected a file from the scheduler, which may be of another version: restart it");
     };
-    let file = Path::new(name);
+    let file = saved(Path::new(name), text)?;
     let failed = |e: std::io::Error| match e.kind() {
         ErrorKind::PermissionDenied => anyhow!("cannot write {name}: run this as root"),
         _ => anyhow!("cannot write {name}: {e}"),
@@ -316,193 +347,26 @@ fn save(path: &Path, answer: Value) -> Result<Value> {
         fs::create_dir_all(folder).map_err(failed)?;
     }
     let mode = |file: &fs::File| file.set_permissions(fs::Permissions::from_mode(0o644));
-    whole_file::replace(file, text, mode).map_err(failed)?;
+    whole_file::replace(&file, text, mode).map_err(failed)?;
     ask(path, &Op::Reload {})
         .with_context(|| format!("{name} is written, but not in force yet"))?;
     Ok(answer)
 }
 
-fn saved(answer: &Value) -> String {
-    let mut text = format!(
-        "{}:\n{}",
-        text_of(&answer["file"]),
-        text_of(&answer["text"])
-    );
-    for what in rows(&answer["deleted"]) {
-        let _ = writeln!(
-            text,
-            "{} is deleted now, but another file has it: delete it there too",
-            text_of(what)
-        );
-    }
-    for key in rows(&answer["overruled"]) {
-        let _ = writeln!(
-            text,
-            "{} changes at the next start: a later file or the command line has it, which \
-             'scx_roost config show' names",
-            text_of(key)
-        );
-    }
-    text
-}
-
-fn changed(answer: &Value) -> String {
-    let lines = rows(&answer["changes"]).iter().map(text_of);
-    let lines: String = lines.map(|line| format!("{line}\n")).collect();
-    // A scheduler of another version does not say what has changed.
-    let none = match lines.is_empty() && answer["changes"].is_array() {
-        true => "nothing changed: ",
-        false => "",
-    };
-    format!(
-        "{lines}{none}generation {} is in force\n",
-        answer["generation"]
-    )
-}
-
-fn text_of(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-fn rows(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-fn show(answer: &Value) -> String {
-    let frozen = if answer["frozen"] == true {
-        ", frozen"
-    } else {
-        ""
-    };
-    let mut text = format!("generation {}{frozen}\n", answer["generation"]);
-    for arm in rows(&answer["arms"]) {
-        let on = text_of(&arm["features"]);
-        let is_on = |name: &str| on.split(' ').any(|f| f == name);
-        let off: Vec<&str> = FEATURES
-            .iter()
-            .map(|f| f.name)
-            .filter(|f| !is_on(f))
-            .collect();
-        let off = if off.is_empty() {
-            "none".to_string()
-        } else {
-            off.join(" ")
-        };
-        let tunables = arm["tunables"].as_object().cloned().unwrap_or_default();
-        let tunables: Vec<String> = tunables.iter().map(tunable).collect();
-        let _ = write!(
-            text,
-            "arm {}: {}, {} rules\n  on        {on}\n  off       {off}\n  tunables  {}\n",
-            text_of(&arm["name"]),
-            shown_as(text_of(&arm["profile"]), text_of(&arm["variant"])),
-            arm["rules"],
-            tunables.join(", ")
-        );
-    }
-    text
-}
-
-fn audit(answer: &Value) -> String {
-    let mut text = format!(
-        "{} tasks, {} of them counted by CPUs with a util_est of {}\ndrift {}\n",
-        answer["tasks"], answer["joined"], answer["util_est"], answer["util_drift"]
-    );
-    let off = answer["drift_of_cpu"].as_object();
-    for (cpu, drift) in off.into_iter().flatten() {
-        let _ = writeln!(text, "  CPU {cpu:<4} off by {drift}");
-    }
-    text
-}
-
 /// Replaces the groups' inodes by names. The folders are searched here, not in the scheduler, where
 /// clients would wait for it. A group that is not found keeps its number.
 fn named(mut answer: Value) -> Value {
-    let names = Host::new(Path::new("/sys")).cgroup.map(group_names);
-    let names = names.unwrap_or_default();
-    for row in answer.as_array_mut().into_iter().flatten() {
-        let id = row["cgroup"].as_u64().unwrap_or_default();
-        let name = names.get(&id).cloned();
-        row["cgroup"] = json!(name.unwrap_or_else(|| format!("cgroup {id}")));
+    let groups = answer.as_array_mut().into_iter().flatten();
+    let groups: Vec<&mut Value> = groups.filter_map(|row| row.get_mut("cgroup")).collect();
+    let ids = groups.iter().filter_map(|id| id.as_u64()).collect();
+    let root = Host::new(Path::new("/sys")).cgroup;
+    let mut names = root.map_or_else(BTreeMap::new, |root| group_names(&root, &ids));
+    for group in groups {
+        let id = group.as_u64().unwrap_or_default();
+        let name = names.remove(&id);
+        *group = json!(name.unwrap_or_else(|| format!("cgroup {id}")));
     }
     answer
-}
-
-/// The names of all groups by inode. A group that cannot be read has been removed meanwhile.
-fn group_names(root: PathBuf) -> BTreeMap<u64, String> {
-    let mut names = BTreeMap::new();
-    let mut ahead = vec![root.clone()];
-    while let Some(dir) = ahead.pop() {
-        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
-        let folders = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir()));
-        for folder in folders {
-            let path = folder.path();
-            let name = path.strip_prefix(&root).unwrap_or(&path).display();
-            names.insert(folder.ino(), format!("/{name}"));
-            ahead.push(path);
-        }
-    }
-    names
-}
-
-fn limits(answer: &Value) -> String {
-    let mut text = String::new();
-    for row in rows(answer) {
-        let ms = |key: &str| row[key].as_f64().unwrap_or_default() / 1000.0;
-        let _ = writeln!(
-            text,
-            "{}: {} of {} ms, burst {} ms\n  used {:.0} ms, without budget {} times in {} periods, \
-             for {:.0} ms; {} tasks parked now, {} parked so far",
-            text_of(&row["cgroup"]),
-            ms("quota_us"),
-            ms("period_us"),
-            ms("burst_us"),
-            ms("used_us"),
-            row["throttled"],
-            row["periods"],
-            ms("throttled_us"),
-            row["parked"],
-            row["parks"]
-        );
-    }
-    if text.is_empty() {
-        text += "no CPU limit of a control group is enforced\n";
-    }
-    text
-}
-
-fn arms(answer: &Value) -> String {
-    let mut text = String::new();
-    for arm in rows(&answer["arms"]) {
-        let _ = writeln!(
-            text,
-            "{:<16} preset {:<22} {} rules",
-            text_of(&arm["name"]),
-            text_of(&arm["variant"]),
-            arm["rules"]
-        );
-    }
-    text
-}
-
-fn rules(answer: &Value) -> String {
-    let mut text = String::new();
-    for rule in rows(answer) {
-        let whom = serde_json::from_value::<Whom>(rule["whom"].clone());
-        let whom = whom.map_or_else(|_| json!(rule["whom"]).to_string(), |w| w.to_string());
-        let _ = writeln!(text, "{whom} --arm {}", text_of(&rule["arm"]));
-    }
-    if text.is_empty() {
-        text = "no rules\n".to_string();
-    }
-    text
-}
-
-/// The value is a number or a word.
-fn tunable((name, value): (&String, &Value)) -> String {
-    match value {
-        Value::String(word) => format!("{name} {word}"),
-        number => format!("{name} {number}"),
-    }
 }
 
 /// The text below the options of `ctl set`.

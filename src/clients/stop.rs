@@ -5,19 +5,21 @@
 use crate::machine::host::Host;
 use crate::util::print;
 use crate::util::refusal::Refused;
-use crate::wire::client;
+use crate::wire::client::{Connection, is_absent};
 use crate::wire::protocol::Op;
-use crate::wire::socket::peer_pidfd;
+use crate::wire::socket::connect;
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 /// s: an unload waits for grace periods of the kernel, and for tasks on slow CPUs.
 const PATIENCE: i64 = 60;
+/// A socket whose process does not accept has another message.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
 
 pub const EXAMPLES: &str = "Examples:
   sudo scx_roost stop                 the kernel's own scheduler takes over, within a second or two
@@ -48,10 +50,11 @@ pub fn run(path: &Path) -> Result<()> {
     print::text(&format!("scx_roost has ended; {now}\n")).map(|_| ())
 }
 
-/// The process that serves the socket, if it answers as scx_roost does: the path may be wrong, and
-/// no other process is to be ended.
+/// The process that answers at the socket as scx_roost does: the path may be wrong, and no other
+/// process is to be ended. It is that of the connection that has answered, since another one may
+/// serve the path a moment later.
 fn scheduler(path: &Path, host: &Host) -> Result<OwnedFd> {
-    let absent = UnixStream::connect(path).is_err_and(|e| client::is_absent(e.kind()));
+    let absent = connect(path, CONNECT_TIME).is_err_and(|e| is_absent(e.kind()));
     if absent {
         let path = path.display();
         match host.attached_ops() {
@@ -62,12 +65,13 @@ fn scheduler(path: &Path, host: &Host) -> Result<OwnedFd> {
             _ => bail!("scx_roost does not run: nothing has its control socket at {path}"),
         }
     }
-    match client::ask(path, &Op::Show { arm: None }) {
+    let mut connection = Connection::new(path)?;
+    match connection.ask(&Op::Show { arm: None }) {
         Err(e) if !e.is::<Refused>() => return Err(e),
         // It refuses while it is being loaded.
         _ => {}
     }
-    peer_pidfd(&client::connect(path)?)
+    connection.process()
 }
 
 /// A pidfd is readable when its process has ended.
@@ -83,6 +87,8 @@ fn ended(process: &OwnedFd) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixListener;
 
     /// It listens, and closes what connects: no scheduler does that.
@@ -103,5 +109,42 @@ mod tests {
             scheduler(&path, &host).unwrap_err().to_string()
         });
         assert!(other.contains("scheduler"), "{other}");
+    }
+
+    /// Answers one request with this text, after the socket has lost its name.
+    fn scheduler_that_answers(text: &str) -> Result<OwnedFd> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ctl");
+        let listener = UnixListener::bind(&path).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(listener.accept().unwrap());
+                let (mut stream, _) = listener.accept().unwrap();
+                BufReader::new(&stream)
+                    .read_line(&mut String::new())
+                    .unwrap();
+                std::fs::remove_file(&path).unwrap();
+                writeln!(stream, "{text}").unwrap();
+            });
+            scheduler(&path, &Host::in_folder(folder.path()))
+        })
+    }
+
+    #[test]
+    fn the_process_that_has_answered_is_signalled_and_no_other() {
+        let own = std::process::id();
+        for answer in [
+            r#"{"errno":0,"args":{"resp":{}}}"#,
+            r#"{"errno":11,"args":{"resp":"it is being loaded"}}"#,
+        ] {
+            let process = scheduler_that_answers(answer).unwrap();
+            let info = format!("/proc/self/fdinfo/{}", process.as_raw_fd());
+            let info = std::fs::read_to_string(info).unwrap();
+            assert!(info.contains(&format!("Pid:\t{own}\n")), "{info}");
+        }
+        for other in ["{}", "7", r#"{"errno":"x"}"#] {
+            let error = scheduler_that_answers(other).unwrap_err().to_string();
+            assert!(error.contains("no scheduler"), "{error}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::bpf::intf::{
     policy_image, policy_store, ticket,
 };
 use crate::bpf::skel::{BpfSkel, types};
-use crate::daemon::control::{Audit, Limit, Live, Ticket};
+use crate::daemon::control::{Audit, Limit, Live, Refused, Ticket};
 use crate::policy::rules::Table;
 use crate::publish::{MapUpdate, Publisher};
 use anyhow::{Context, Result, bail};
@@ -37,6 +37,7 @@ pub struct Loaded {
     /// One value per CPU.
     drifts: NonNull<[i64; MAX_CPUS as usize]>,
     limits: NonNull<[types::bandwidth]>,
+    refused: NonNull<types::cgroups_refused>,
     cgroups: MapHandle,
     /// What is in that map.
     written: BTreeMap<u64, u32>,
@@ -71,6 +72,7 @@ impl Loaded {
         let scans = NonNull::from(&mut bss.llc_scans[..]);
         let assignment = NonNull::from(&mut bss.assignment).cast::<arm_assignment>();
         let limits = NonNull::from(&mut bss.bandwidths[..]);
+        let refused = NonNull::from(&mut bss.cgroups_refused);
         let drifts = NonNull::from(&mut bss.util_drifts);
         Ok(Loaded {
             // SAFETY: mapped until the scheduler is unloaded, and nothing else writes it.
@@ -83,6 +85,7 @@ impl Loaded {
             exit_kind,
             drifts,
             limits,
+            refused,
             cgroups: MapHandle::try_from(&skel.maps.cgroup_rules)?,
             written: BTreeMap::new(),
             assign: skel.progs.roost_assign.as_fd().try_clone_to_owned()?,
@@ -282,6 +285,15 @@ impl Live for Loaded {
         };
         let limited = (0..self.limits.len()).map(row).filter(|b| b.quota != 0);
         limited.map(limit).collect()
+    }
+
+    fn refused(&self) -> Refused {
+        // SAFETY: as above.
+        let refused = unsafe { self.refused.as_ptr().read_volatile() };
+        Refused {
+            count: refused.count,
+            last: refused.last,
+        }
     }
 }
 

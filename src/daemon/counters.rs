@@ -16,14 +16,21 @@ use std::ptr::NonNull;
 
 const ROWS_OF_CPU: usize = MAX_ARMS as usize;
 
-/// Makes the map long enough before it is loaded: for the CPUs of `facts`, and for every possible
-/// CPU of this kernel. The verifier demands the latter, because it knows no other bound of the
-/// current CPU's number (src/bpf/port.bpf.h: `stats_of_cpu`).
+/// Makes the map long enough before it is loaded. It is the only table with an index whose length
+/// depends on the machine. Other tables have rows for MAX_CPUS, MAX_LLCS or MAX_NODES, and mask
+/// their index by that; hash maps of tasks are sized by threads (`task_maps.rs`).
 pub fn make_room(map: &mut OpenMapMut<'_>, facts: &Facts) -> Result<()> {
     let own = possible_cpus(Path::new("/sys")).unwrap_or(MAX_CPUS as usize);
-    let rows = own.max(facts.cpus.len()) * ROWS_OF_CPU;
-    map.set_value_size((rows * size_of::<cpu_stats>()) as u32)
+    map.set_value_size(bytes_for(own, facts.cpus.len()))
         .context("cannot allocate memory for the counters")
+}
+
+/// For `known` CPUs of the facts, and for every possible CPU of this kernel. The verifier demands
+/// the latter, because it knows no other bound of the current CPU's number (src/bpf/port.bpf.h:
+/// `stats_of_cpu`).
+fn bytes_for(possible: usize, known: usize) -> u32 {
+    let rows = possible.max(known) * ROWS_OF_CPU;
+    (rows * size_of::<cpu_stats>()) as u32
 }
 
 /// The mapped memory of a loaded map, unmapped on drop.
@@ -90,5 +97,31 @@ impl Counted for CpuCounters {
             (&raw const (*self.first.as_ptr().add(i)).wakeup.counts).read_volatile()
         })
         .fold([0; NR_STATS], |sum, arm| add(&sum, &arm))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A verifier computes the end of an access by `stats_of()` from the bounds of its terms: the
+    /// kernel's last CPU, and the largest arm that the mask lets through. That sum is exact,
+    /// because no index is an OR (tests/crate/indexes.rs).
+    #[test]
+    fn the_rows_cover_each_index_for_any_count_of_cpus() {
+        let row = size_of::<cpu_stats>() as u64;
+        for possible in 1..=u64::from(MAX_CPUS) {
+            let first = (possible - 1) * u64::from(MAX_ARMS) * row;
+            let end = first + u64::from(MAX_ARMS - 1) * row + row;
+            for known in [1, possible, u64::from(MAX_CPUS)] {
+                let bytes = u64::from(bytes_for(possible as usize, known as usize));
+                assert!(
+                    end <= bytes,
+                    "{possible} CPUs, {known} known: {end} of {bytes}"
+                );
+            }
+            let bytes = u64::from(bytes_for(possible as usize, 1));
+            assert_eq!(bytes, end, "{possible} CPUs: no row is for none");
+        }
     }
 }

@@ -5,12 +5,12 @@
 //! The link is never pinned. When this process ends, for whatever reason, the kernel's own
 //! scheduler takes over.
 
+use crate::bpf::exit::{self, Exit};
 use crate::bpf::intf::{policy_image, tunables};
 use crate::bpf::skel::{BpfSkel, BpfSkelBuilder};
 use crate::bpf::{ToLog, copy_rows, fill_rodata};
 use crate::daemon::bpf_memory::Loaded;
 use crate::daemon::counters::{self, CpuCounters};
-use crate::daemon::exit::{self, Exit};
 use crate::daemon::process;
 use crate::daemon::task_maps;
 use crate::machine::cpufreq::CpuFreq;
@@ -64,7 +64,13 @@ pub fn load_object<'obj>(
     let first = &mut bss.context("the BPF object has no .bss")?.policy.slot[0];
     copy_rows(from_mut(first), from_ref(policy))?;
     counters::make_room(&mut skel.maps.bss_stats, facts)?;
-    task_maps::make_room(&mut skel.maps, &host, keeps_task_storage, members)?;
+    task_maps::make_room(
+        &mut skel.maps,
+        &host,
+        keeps_task_storage,
+        tun.limits != 0,
+        members,
+    )?;
     // Attached only while rules about names exist.
     skel.progs.roost_rename.set_autoattach(false);
     // Run when a process is put on an arm.
@@ -100,8 +106,10 @@ pub fn load_object<'obj>(
     Ok(loaded)
 }
 
-/// Loads the programs as a start without options would, and drops them. Returns how long it took.
-pub fn try_load(host: &Host) -> Result<Duration> {
+/// Loads the programs as a start without options would, and drops them. Returns how long it took,
+/// or what the kernel said.
+/// Errors: it did not come to a load, because of a limit or of the machine's files.
+pub fn try_load(host: &Host) -> Result<Result<Duration>> {
     let begin = Instant::now();
     process::open_files()?;
     let _root_pays = RootPays::begin(host)?;
@@ -113,7 +121,7 @@ pub fn try_load(host: &Host) -> Result<Duration> {
     let arms = [config.settings.arm(machine.cpus.len() as u32)];
     let policy = publish::image(&arms, &facts.capacities());
     let mut object = MaybeUninit::uninit();
-    load_object(
+    let loaded = load_object(
         &config,
         &facts,
         &tun,
@@ -121,8 +129,8 @@ pub fn try_load(host: &Host) -> Result<Duration> {
         hotplug_seq,
         None,
         &mut object,
-    )?;
-    Ok(begin.elapsed())
+    );
+    Ok(loaded.map(|_| begin.elapsed()))
 }
 
 impl<'obj> Instance<'obj> {

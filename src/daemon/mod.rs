@@ -7,7 +7,6 @@
 pub mod bpf_memory;
 pub mod control;
 pub mod counters;
-pub mod exit;
 pub mod load;
 pub mod looks;
 pub mod process;

@@ -2,9 +2,9 @@
 //! One run: load, attach, look, unload. A loop does this again when a CPU comes online that was
 //! offline at the load, or when the machine has changed otherwise.
 
+use crate::bpf::exit::Exit;
 use crate::bpf::intf::{policy_image, tunables};
 use crate::daemon::control::Control;
-use crate::daemon::exit::Exit;
 use crate::daemon::load::{Instance, load_object};
 use crate::daemon::looks::Looks;
 use crate::daemon::scheduler::Ended;

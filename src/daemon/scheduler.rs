@@ -30,8 +30,8 @@ use std::path::Path;
 #[cfg(feature = "rustland")]
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle, scope};
-use std::time::Duration;
+use std::thread::{self, JoinHandle, scope, sleep};
+use std::time::{Duration, Instant};
 
 /// How often [`Scheduler::run_until`] reads its flag.
 const FLAG_PERIOD: Duration = Duration::from_millis(50);
@@ -340,6 +340,11 @@ impl Handle {
         serde_json::to_value(self.source.totals()).unwrap_or_default()
     }
 
+    /// Whether the scheduler was ever attached.
+    pub(crate) fn was_loaded(&self) -> bool {
+        self.source.totals().was_loaded()
+    }
+
     /// What the control socket does with such a request. A change of an attached scheduler is in
     /// force when this returns; a load begins with what was changed before it.
     ///
@@ -377,6 +382,9 @@ impl Drop for Alone {
 }
 
 /// Prints statistics beside the scheduler, until dropped.
+/// How long it may print what it has begun. The reader of stdout may have stopped for good.
+const PRINTER_TIME: Duration = Duration::from_secs(1);
+
 struct Printer {
     stopper: Option<Stopper>,
     thread: Option<JoinHandle<()>>,
@@ -397,8 +405,16 @@ impl Printer {
 impl Drop for Printer {
     fn drop(&mut self) {
         drop(self.stopper.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let end = Instant::now() + PRINTER_TIME;
+        while self
+            .thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+        {
+            if Instant::now() >= end {
+                return;
+            }
+            sleep(PRINTER_TIME / 100);
         }
     }
 }

@@ -10,11 +10,13 @@ use std::os::fd::BorrowedFd;
 const PID_MAX_LIMIT: u64 = 1 << 22;
 
 /// Makes the one map or the other before they are loaded. `members`: the map of processes on an arm
-/// from the last load.
+/// from the last load. `limits`: CPU limits are enforced, so tasks may ask to be told of their
+/// return to user mode.
 pub fn make_room(
     maps: &mut OpenBpfMaps,
     host: &Host,
     by_storage: bool,
+    limits: bool,
     members: Option<BorrowedFd>,
 ) -> Result<()> {
     let tasks = tasks_max(host);
@@ -26,6 +28,8 @@ pub fn make_room(
         // fork, would not wait for it, and fail. So all entries are allocated now.
         maps.hashed_states.set_map_flags(0)?;
     }
+    maps.return_works
+        .set_max_entries(if limits { tasks } else { 1 })?;
     match members {
         Some(members) => maps.arm_members.reuse_fd(members)?,
         None => maps.arm_members.set_max_entries(tasks)?,

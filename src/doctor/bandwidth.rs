@@ -4,6 +4,7 @@
 
 use super::{Check, Verdict};
 use crate::machine::host::Host;
+use crate::util::escape;
 use crate::util::text::count;
 use crate::wire::stats::host::Condition;
 use std::fs;
@@ -94,7 +95,11 @@ impl QuotaWalk {
     fn look(&mut self, dir: &Path) {
         let text = fs::read_to_string(dir.join("cpu.max")).unwrap_or_default();
         if let Some(percent) = limit_percent(&text) {
-            let name = dir.strip_prefix(&self.root).unwrap_or(dir).display();
+            let name = dir
+                .strip_prefix(&self.root)
+                .unwrap_or(dir)
+                .to_string_lossy();
+            let name = escape::line(&name);
             self.limited.push(format!("/{name} ({percent} % of a CPU)"));
         }
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
@@ -148,6 +153,18 @@ mod tests {
         assert_eq!(limit_percent("50000 100000\n"), Some(50));
         assert_eq!(limit_percent("400000 100000\n"), Some(400));
         assert_eq!(limit_percent(""), None);
+    }
+
+    #[test]
+    fn a_group_of_any_name_is_a_part_of_one_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("x\x1b[2J\n<0>y");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("cpu.max"), "50000 100000\n").unwrap();
+        let mut walk = QuotaWalk::new(dir.path());
+        assert!(walk.go_on(10));
+        let reported = walk.reported().unwrap();
+        assert!(reported.contains("/x\\x1b[2J\\n<0>y (50 %"), "{reported}");
     }
 
     #[test]

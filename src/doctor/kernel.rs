@@ -18,8 +18,11 @@ pub fn release(host: &Host) -> Check {
     Check::ok("kernel", format!("Linux {release}{}", lacks(host)))
 }
 
-/// What newer kernels have.
+/// What newer kernels have. Nothing of that matters where no scheduler can be loaded.
 fn lacks(host: &Host) -> String {
+    if !host.kernel.join("sched_ext").is_dir() {
+        return String::new();
+    }
     let all = [
         (
             host.tells_of_limits,

@@ -151,9 +151,14 @@ fn examine_for(host: &Host, ignore_cpu_max: bool) -> Report {
     }
 }
 
-/// The last check, where the others found nothing: what the kernel said to the programs.
-pub fn loads(loaded: Result<Duration>) -> Check {
-    match loaded {
+/// The last check, where the others found nothing: what the kernel said to the programs, or why it
+/// was not asked.
+pub fn loads(loaded: Result<Result<Duration>>) -> Check {
+    let said = match loaded {
+        Ok(said) => said,
+        Err(e) => return Check::new("load", Verdict::Fail, format!("{e:#}"), None),
+    };
+    match said {
         Ok(took) => Check::ok(
             "load",
             format!(

@@ -4,6 +4,7 @@
 
 use super::files::{parse_spaced, trimmed};
 use crate::machine::host::Host;
+use crate::util::escape;
 use crate::util::plain_file;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -53,7 +54,7 @@ impl<'a> Asker<'a> {
 
     fn read(&mut self, path: &Path) -> Option<String> {
         match plain_file::text(path) {
-            Ok(text) => Some(trimmed(&text).to_string()),
+            Ok(text) => Some(escape::line(trimmed(&text)).into_owned()),
             // A CPU or a driver may go away during the read.
             Err(e) if gone(&e) => None,
             Err(e) => {

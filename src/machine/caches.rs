@@ -38,7 +38,8 @@ pub fn read_llcs(
             llcs.insert(cpu, chip.unwrap_or_else(|| llc.clone()));
         }
     }
-    let doubts = agree(&mut llcs);
+    let mut doubts = unite(&mut llcs, cores);
+    doubts.extend(agree(&mut llcs));
     Ok((llcs, doubts))
 }
 
@@ -116,6 +117,40 @@ fn read_chip(
 fn of_node(mut cpus: Vec<u16>, cpu: u16, nodes: &PerCpu<u16>) -> Vec<u16> {
     cpus.retain(|c| nodes.get(c) == nodes.get(&cpu));
     cpus
+}
+
+/// The threads of a core share its caches: placement looks for a sibling among the bits of the LLC.
+/// Where their files contradict each other, the smallest group that one of them names counts, and
+/// all of them are in it. A sentence about each such core.
+fn unite(llcs: &mut PerCpu<Cache>, cores: &PerCpu<Vec<u16>>) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for (cpu, threads) in cores {
+        let known = || threads.iter().filter_map(|thread| llcs.get(thread));
+        let group = |llc: &Cache| (llc.kind, llc.cpus.clone());
+        let Some(smallest) = known().min_by_key(|llc| llc.cpus.len()) else {
+            continue;
+        };
+        let agree =
+            known().count() == threads.len() && known().all(|c| group(c) == group(smallest));
+        if agree || threads.first() != Some(cpu) {
+            continue;
+        }
+        let mut cpus = [&smallest.cpus[..], threads].concat();
+        cpus.sort_unstable();
+        cpus.dedup();
+        doubts.push(format!(
+            "the files of {}, threads of one core, contradict each other about its cache: the smaller \
+             group counts, {}",
+            cpus_text(threads),
+            cpus_text(&cpus)
+        ));
+        let united = Cache {
+            cpus,
+            ..smallest.clone()
+        };
+        llcs.extend(threads.iter().map(|thread| (*thread, united.clone())));
+    }
+    doubts
 }
 
 /// CPUs are in one group if they name the same CPUs. Where they contradict each other, this makes

@@ -5,6 +5,7 @@
 use crate::bpf::intf;
 use crate::machine::host::Host;
 use crate::machine::names;
+use crate::util::escape;
 use crate::util::plain_file;
 use std::fs::DirEntry;
 
@@ -31,7 +32,9 @@ impl CpuFreq {
         let policies = || std::fs::read_dir(&dir).into_iter().flatten().flatten();
         let each = |name: &str| {
             let read = |policy: DirEntry| plain_file::text(&policy.path().join(name)).ok();
-            let all = policies().filter_map(read).map(|s| s.trim().to_string());
+            let all = policies()
+                .filter_map(read)
+                .map(|s| escape::line(s.trim()).into_owned());
             names(all.collect::<Vec<_>>().iter())
         };
         CpuFreq {

@@ -2,6 +2,7 @@
 //! Readers of small files of /sys. Their errors say what was expected.
 
 use crate::bpf::intf;
+use crate::util::escape;
 use crate::util::plain_file;
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
@@ -30,7 +31,7 @@ pub fn optional_text(path: &Path) -> Result<Option<String>> {
 /// What a file reads, for errors: the beginning, without control characters.
 pub fn shown(text: &str) -> String {
     let start: String = text.chars().take(40).collect();
-    start.escape_debug().to_string()
+    escape::line(&start).into_owned()
 }
 
 /// The CPU list in a file that may be missing; then the map beside it counts, which copies of /sys

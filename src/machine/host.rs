@@ -4,6 +4,7 @@
 //! test can have two machines.
 
 use super::files::trimmed;
+use crate::util::escape;
 use crate::util::plain_file;
 use anyhow::{Context, Error, Result};
 use scx_utils::compat;
@@ -30,13 +31,14 @@ pub struct Host {
 impl Host {
     /// The running kernel, on the machine that `sys` describes.
     pub fn new(sys: &Path) -> Host {
+        let btf = has_btf();
         Host {
             sys: sys.to_path_buf(),
             kernel: PathBuf::from("/sys/kernel"),
             proc: PathBuf::from("/proc"),
             cgroup: cgroup_mount(),
-            tells_of_limits: tells_of_limits(),
-            moves_running: moves_running(),
+            tells_of_limits: btf && tells_of_limits(),
+            moves_running: btf && moves_running(),
         }
     }
 
@@ -69,10 +71,10 @@ impl Host {
         self.kernel == Path::new("/sys/kernel")
     }
 
-    /// The trimmed text of a file below /sys, or of a tree of a user's. None: it cannot be read.
+    /// The one line of a file below /sys, or of a tree of a user's. None: it cannot be read.
     pub fn sys_text(&self, path: &str) -> Option<String> {
         let text = plain_file::text(&self.sys.join(path)).ok()?;
-        Some(trimmed(&text).to_string())
+        Some(escape::line(trimmed(&text)).into_owned())
     }
 
     /// The same below /sys/kernel.
@@ -152,6 +154,11 @@ impl Host {
             )
         })
     }
+}
+
+/// scx_utils panics without BTF, as on a kernel that is built without.
+fn has_btf() -> bool {
+    libbpf_rs::btf::Btf::from_vmlinux().is_ok()
 }
 
 fn moves_running() -> bool {

@@ -14,11 +14,11 @@
 mod ask;
 mod caches;
 mod clocks;
-mod copy;
 pub mod cpufreq;
 mod facts;
 mod files;
 mod freq;
+pub mod groups;
 pub mod host;
 mod idle_states;
 mod limits;
@@ -36,7 +36,6 @@ mod throttle;
 
 pub use ask::several;
 pub use clocks::{Clocks, tick_period};
-pub use copy::copy_machine;
 pub use facts::Facts;
 pub use files::{cpulist_text, cpus_text, parse_cpulist};
 pub use freq::{FreqFiles, FreqSource};

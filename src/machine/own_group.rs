@@ -8,19 +8,20 @@ use super::host::Host;
 use anyhow::{Result, bail};
 use log::{debug, warn};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, PipeWriter, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// The folder of the process's group. None: there is no tree, or the group is outside of what is
 /// mounted.
-pub fn own_group(host: &Host) -> Option<PathBuf> {
+fn own_group(host: &Host) -> Option<PathBuf> {
     let groups = host.proc_text("self/cgroup")?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     Some(host.cgroup.as_ref()?.join(own)).filter(|group| group.is_dir())
 }
 
 /// The first group from `group` up that has a memory limit, and the limit.
-pub fn memory_limit(host: &Host, group: &Path) -> Option<(PathBuf, String)> {
+fn memory_limit(host: &Host, group: &Path) -> Option<(PathBuf, String)> {
     let tree = group.ancestors().take_while(|up| {
         host.cgroup
             .as_deref()
@@ -33,17 +34,28 @@ pub fn memory_limit(host: &Host, group: &Path) -> Option<(PathBuf, String)> {
     .find(|(_, limit)| limit != "max")
 }
 
-/// While it lives, a process whose group has a memory limit is in the root group.
+/// What a memory limit of the process's own group means to the machine, if that group pays for the
+/// states of tasks. None: it has no limit.
+pub fn own_limit(host: &Host) -> Option<String> {
+    let (group, limit) = memory_limit(host, &own_group(host)?)?;
+    Some(format!(
+        "{}/memory.max is {limit}: the state of every task of the machine counts against it, and at \
+         this limit forks of the whole machine fail",
+        group.display()
+    ))
+}
+
+/// While it lives, the process is in the root group: its own one may get a limit at any time.
 pub struct RootPays {
-    /// The file that takes it back. None: it was not moved.
-    home: Option<(PathBuf, File)>,
+    /// The way back. None: it was not moved.
+    home: Option<Home>,
     /// A limit that its own group gets later does no harm.
     pub for_good: bool,
 }
 
 impl RootPays {
-    /// Errors: there is a limit, and the process cannot leave its group, or what is mounted is only
-    /// a container's part of the tree.
+    /// Errors: there is a limit, and the process cannot leave its group, as in the sandbox of the
+    /// unit, or what is mounted is only a container's part of the tree.
     pub fn begin(host: &Host) -> Result<RootPays> {
         let Some((own, root)) = own_group(host).zip(host.cgroup.as_deref()) else {
             return Ok(RootPays {
@@ -51,10 +63,11 @@ impl RootPays {
                 for_good: true,
             });
         };
-        let home = match memory_limit(host, &own) {
-            Some(_) if own != root => leave(&own, root),
-            _ => None,
-        };
+        let home = (own != root).then(|| Home::left(&own, root));
+        let home = home.transpose().unwrap_or_else(|e| {
+            debug!("it loads in {}: {e}", own.display());
+            None
+        });
         let pays = RootPays {
             for_good: own == root || home.is_some(),
             home,
@@ -69,12 +82,12 @@ impl RootPays {
 
 impl Drop for RootPays {
     fn drop(&mut self) {
-        if let Some((path, home)) = &mut self.home
-            && let Err(e) = join(home)
+        if let Some(home) = &mut self.home
+            && let Err(e) = join(&mut home.procs)
         {
             warn!(
                 "cannot return to its group, {} refuses: {e}",
-                path.display()
+                home.path.display()
             );
         }
     }
@@ -84,32 +97,70 @@ fn refusal(group: &Path, limit: &str) -> String {
     format!(
         "{}/memory.max is {limit}: the kernel charges the state of every task to the group that \
          loads the scheduler, so at this limit forks of the whole machine would fail; start \
-         scx_roost in a group without a memory limit (for a unit: MemoryMax=infinity), or beside \
-         another process in a group that it may leave",
+         scx_roost in a group without a memory limit (for a unit: MemoryMax=infinity)",
         group.display()
     )
 }
 
-/// Moves the process to `root`. None: it may not, as in the sandbox of the unit, or no other
-/// process stays: a service manager may remove a group that is empty.
-fn leave(own: &Path, root: &Path) -> Option<(PathBuf, File)> {
-    let moved = away(own, root);
-    if let Err(e) = &moved {
-        debug!("it loads in {}: {e}", own.display());
-    }
-    moved.ok().map(|home| (own.join("cgroup.procs"), home))
+/// The group that the process has left.
+struct Home {
+    path: PathBuf,
+    /// Opened before the process left: without privileges it may be closed later.
+    procs: File,
+    /// Dropped after the way back.
+    _stays: Stays,
 }
 
-/// The way back is opened first: without privileges it may be closed.
-fn away(own: &Path, root: &Path) -> io::Result<File> {
-    let procs = own.join("cgroup.procs");
-    if std::fs::read_to_string(&procs)?.lines().count() < 2 {
-        return Err(io::Error::other("it is alone there"));
+impl Home {
+    /// Moves the process from `own` to `root`.
+    fn left(own: &Path, root: &Path) -> io::Result<Home> {
+        let open = |group: &Path| File::options().write(true).open(group.join("cgroup.procs"));
+        let (procs, mut root) = (open(own)?, open(root)?);
+        let stays = Stays::new()?;
+        join(&mut root)?;
+        Ok(Home {
+            path: own.join("cgroup.procs"),
+            procs,
+            _stays: stays,
+        })
     }
-    let open = |procs: &Path| File::options().write(true).open(procs);
-    let home = open(&procs)?;
-    join(&mut open(&root.join("cgroup.procs"))?)?;
-    Ok(home)
+}
+
+/// A child that waits in the group, until this is dropped: a service manager may remove a group
+/// that is empty.
+struct Stays {
+    child: i32,
+    /// While it is open, the child waits; also if this process is killed.
+    holds: Option<PipeWriter>,
+}
+
+impl Stays {
+    fn new() -> io::Result<Stays> {
+        let (reader, holds) = io::pipe()?;
+        // SAFETY: the child makes only system calls, on descriptors and memory that it has.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => unsafe {
+                libc::close(holds.as_raw_fd());
+                let mut byte = 0_u8;
+                let byte = (&raw mut byte).cast();
+                while libc::read(reader.as_raw_fd(), byte, 1) < 0 {}
+                libc::_exit(0)
+            },
+            child => Ok(Stays {
+                child,
+                holds: Some(holds),
+            }),
+        }
+    }
+}
+
+impl Drop for Stays {
+    fn drop(&mut self) {
+        drop(self.holds.take());
+        // SAFETY: a child of ours; nothing else reaps it.
+        unsafe { libc::waitpid(self.child, std::ptr::null_mut(), 0) };
+    }
 }
 
 fn join(procs: &mut File) -> io::Result<()> {
@@ -140,6 +191,8 @@ mod tests {
         let found = memory_limit(&host, &own);
         assert_eq!(found, Some((tree.join("a.slice"), "1048576".to_string())));
         assert_eq!(memory_limit(&host, &tree), None);
+        let words = "a.slice/memory.max is 1048576: the state of every task";
+        assert!(own_limit(&host).unwrap().contains(words));
     }
 
     #[test]
@@ -156,25 +209,21 @@ mod tests {
         let refused = RootPays::begin(&host).map(drop).unwrap_err().to_string();
         assert!(refused.contains("box/memory.max is 64000"), "{refused}");
         let procs = |group: &Path| read_to_string(group.join("cgroup.procs")).unwrap();
-        write(root.join("cgroup.procs"), "").unwrap();
         write(own.join("cgroup.procs"), "7\n").unwrap();
-        assert!(RootPays::begin(&host).is_err(), "it is alone");
-        write(own.join("cgroup.procs"), "7\n8\n").unwrap();
+        assert!(RootPays::begin(&host).is_err(), "it may not go to the root");
+        write(root.join("cgroup.procs"), "").unwrap();
         let pays = RootPays::begin(&host).unwrap();
-        assert_eq!(
-            (procs(&root).as_str(), procs(&own).as_str()),
-            ("0", "7\n8\n")
-        );
+        assert_eq!((procs(&root).as_str(), procs(&own).as_str()), ("0", "7\n"));
         assert!(pays.for_good);
         drop(pays);
-        assert_eq!(procs(&own), "0\n8\n");
+        assert_eq!(procs(&own), "0\n");
         write(own.join("memory.max"), "max\n").unwrap();
-        assert!(
-            !RootPays::begin(&host).unwrap().for_good,
-            "a limit may come"
-        );
+        assert!(RootPays::begin(&host).unwrap().for_good, "a limit may come");
         // A container's root.
         write(root.join("memory.max"), "65000\n").unwrap();
         assert!(RootPays::begin(&host).is_err());
+        std::fs::remove_file(root.join("memory.max")).unwrap();
+        std::fs::remove_file(root.join("cgroup.procs")).unwrap();
+        assert!(!RootPays::begin(&host).unwrap().for_good);
     }
 }

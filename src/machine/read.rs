@@ -264,16 +264,15 @@ fn read_threads(dir: &Path, cpu: u16, online: &[u16]) -> Result<Vec<u16>> {
     Ok(vec![cpu])
 }
 
-/// The threads of a core must list the same threads and share their caches: placement looks for a
-/// sibling among the bits of the LLC. They may differ briefly while a CPU goes offline; the caller
-/// retries then.
+/// The threads of a core must list the same threads and be on one node. They may differ briefly
+/// while a CPU goes offline; the caller retries then.
 fn check_threads(dir: &Path, places: &[Place]) -> Result<()> {
     let by_cpu: BTreeMap<u16, &Place> = places.iter().map(|p| (p.cpu, p)).collect();
     for place in places {
         for other in place.threads.iter().filter_map(|t| by_cpu.get(t)) {
-            if other.threads != place.threads || other.llc != place.llc {
+            if other.threads != place.threads || other.node != place.node {
                 bail!(
-                    "{}: CPUs {} and {} are threads of one core: expected the same core_cpus_list, cache and node",
+                    "{}: CPUs {} and {} are threads of one core: expected the same core_cpus_list and node",
                     dir.display(),
                     place.cpu,
                     other.cpu

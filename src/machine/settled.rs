@@ -10,25 +10,27 @@ use std::time::{Duration, Instant};
 
 /// How long /sys may stay inconsistent after a CPU came or went.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
+/// Files that contradict each other may be right, and always do so on some machines.
+const DOUBT_TIME: Duration = Duration::from_millis(200);
 const SETTLE_NAP: Duration = Duration::from_millis(20);
 
 /// The machine, and the count of hotplug events when it was read. After a restart, or if a CPU came
 /// or went meanwhile, /sys may still be changing: what is inconsistent is read again for up to
-/// `SETTLE_TIME`.
+/// `SETTLE_TIME`, what is in doubt for up to `DOUBT_TIME`.
 pub fn read_machine(host: &Host, restarted: bool) -> Result<(Machine, u64)> {
-    let end = Instant::now() + SETTLE_TIME;
+    let begin = Instant::now();
     loop {
         let seq = host.hotplug_seq()?;
         let machine = Machine::read(&host.sys);
         let moved = host.hotplug_seq()? != seq;
-        let patient = (restarted || moved) && Instant::now() < end;
+        let patient = |time| (restarted || moved) && begin.elapsed() < time;
         match machine {
-            Ok(machine) if !moved => {
+            Ok(machine) if !moved && (machine.doubts.is_empty() || !patient(DOUBT_TIME)) => {
                 check_described(host, &machine)?;
                 return Ok((machine, seq));
             }
-            Err(e) if !patient => return Err(e),
-            Ok(_) if !patient => {
+            Err(e) if !patient(SETTLE_TIME) => return Err(e),
+            Ok(_) if !patient(SETTLE_TIME) => {
                 bail!("CPUs keep coming and going: cannot read the machine, try again later")
             }
             _ => sleep(SETTLE_NAP),
@@ -95,5 +97,31 @@ mod tests {
         let (machine, _) = read_machine(&host, true).unwrap();
         assert_eq!(machine.online(), [0, 1, 2]);
         settle.join().unwrap();
+    }
+
+    #[test]
+    fn after_a_restart_a_doubt_is_looked_at_again_and_then_stays() {
+        let (dir, host) = described("0-3\n");
+        let l3 = |cpu: u16, cpus: &str| {
+            let cache = dir.path().join("devices/system/cpu");
+            let cache = cache.join(format!("cpu{cpu}/cache/index0"));
+            fs::create_dir_all(&cache).unwrap();
+            fs::write(cache.join("level"), "3\n").unwrap();
+            fs::write(cache.join("shared_cpu_list"), cpus).unwrap();
+        };
+        l3(0, "0-3\n");
+        l3(1, "1\n");
+        let doubts = |restarted| read_machine(&host, restarted).unwrap().0.doubts.len();
+        let begin = Instant::now();
+        assert_eq!(doubts(true), 1);
+        assert!(begin.elapsed() >= DOUBT_TIME);
+        assert_eq!(doubts(false), 1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                sleep(DOUBT_TIME / 4);
+                l3(1, "0-3\n");
+            });
+            assert_eq!(doubts(true), 0);
+        });
     }
 }

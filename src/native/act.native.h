@@ -50,6 +50,13 @@ static __always_inline bool task_pinned(port_task *p)
 	return p->pinned;
 }
 
+/* Tasks of the model may always migrate. */
+static __always_inline bool held_from_mask(port_task *p)
+{
+	(void)p;
+	return false;
+}
+
 static __always_inline bool pcpu_kthread(port_task *p)
 {
 	return p->kthread && p->pinned;
@@ -73,6 +80,11 @@ static __always_inline bool task_is_idle(port_task *p)
 static __always_inline bool task_exits(port_task *p)
 {
 	return p->exits;
+}
+
+static __always_inline bool ask_return(port_task *p)
+{
+	return p->in_kernel;
 }
 
 static __always_inline u64 task_key(port_task *p)
@@ -144,6 +156,12 @@ static __always_inline bool cpu_taken(s32 cpu)
 static __always_inline bool cpu_is_ours(s32 cpu)
 {
 	return cpu_facts(cpu)->online && !run_view(cpu)->taken;
+}
+
+/* No callback is called for such a CPU here. */
+static __always_inline bool cpu_leaves(s32 cpu)
+{
+	return !cpu_facts(cpu)->online;
 }
 
 static __always_inline u32 local_length(s32 cpu)

@@ -67,6 +67,12 @@ bool roost_yield(struct world *w, port_task *p, port_task *to)
 	return run_yield(p, to);
 }
 
+void roost_task_returns(struct world *w, port_task *p)
+{
+	the_world = w;
+	task_returns(p, task_state_if(p));
+}
+
 void roost_disable(struct world *w, port_task *p)
 {
 	the_world = w;

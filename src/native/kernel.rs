@@ -209,6 +209,16 @@ impl Kernel {
         port.ran += ns;
     }
 
+    /// The task exits (kernel: PF_EXITING).
+    pub fn set_exits(&mut self, task: TaskId, is: bool) {
+        self.ports.get_mut(task).exits = is;
+    }
+
+    /// The task is in kernel mode. The caller calls `returns` before it runs in user mode again.
+    pub fn set_in_kernel(&mut self, task: TaskId, is: bool) {
+        self.ports.get_mut(task).in_kernel = is;
+    }
+
     /// The task is a kernel thread (kernel: PF_KTHREAD).
     pub fn set_kthread(&mut self, task: TaskId, is: bool) {
         self.ports.get_mut(task).kthread = is;
@@ -352,6 +362,14 @@ impl Kernel {
         let world = self.call(cpu, Some(task));
         // SAFETY: see `select_cpu`.
         unsafe { sys::roost_stopping(world, port, runnable) }
+    }
+
+    /// The running task is about to return to user mode.
+    pub fn returns(&mut self, cpu: usize, task: TaskId) {
+        let port = self.port(task);
+        let world = self.call(cpu, Some(task));
+        // SAFETY: see `select_cpu`.
+        unsafe { sys::roost_task_returns(world, port) };
     }
 
     /// The running task yields.

@@ -362,6 +362,12 @@ impl World {
         self.run(|w| unsafe { sys::roost_cgroup_follow(w, &mut task.state) });
     }
 
+    /// The task goes to another group, awake or asleep.
+    pub fn cgroup_move(&mut self, task: &mut Task, index: usize) {
+        // SAFETY: the task lives through the call; C checks the index.
+        self.run(|w| unsafe { sys::roost_cgroup_move(w, &mut task.state, index as u32) });
+    }
+
     /// One sweep of all cgroups, as CPUs do every SWEEP_NS.
     pub fn cgroup_sweep(&mut self) {
         // SAFETY: only what the world owns is touched.

@@ -25,6 +25,7 @@ void roost_running(struct world *w, port_task *p);
 void roost_tick(struct world *w, port_task *p);
 void roost_stopping(struct world *w, port_task *p, bool runnable);
 bool roost_yield(struct world *w, port_task *p, port_task *to);
+void roost_task_returns(struct world *w, port_task *p);
 void roost_disable(struct world *w, port_task *p);
 void roost_cpu_turns(struct world *w, s32 cpu, bool comes);
 void roost_cgroup_move(struct world *w, struct task_state *ts, u32 index);

@@ -42,12 +42,13 @@ typedef struct port_task {
 	u64 slice;		  /* ns that it may run now */
 	u64 ran;		  /* ns that it has run in all */
 	u32 pid;
-	s32 cpu;       /* the CPU that it is on */
-	bool pinned;   /* it can run on one CPU only */
-	bool kthread;  /* a kthread */
-	bool runnable; /* it runs or waits */
-	bool sleeps;   /* it stops because it sleeps */
-	bool exits;    /* it is exiting */
+	s32 cpu;	/* the CPU that it is on */
+	bool pinned;	/* it can run on one CPU only */
+	bool kthread;	/* a kthread */
+	bool runnable;	/* it runs or waits */
+	bool sleeps;	/* it stops because it sleeps */
+	bool exits;	/* it is exiting */
+	bool in_kernel; /* it is in kernel mode, and the caller tells when it returns */
 } port_task;
 
 /* The kernel's view of one CPU. */

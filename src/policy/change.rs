@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// Why an empty change is refused.
+pub(crate) const NO_CHANGE: &str = "nothing to change: give a profile, a preset, features to \
+     enable or disable, or tunables to set";
+
 /// The settings to change, by name. It is applied whole or not at all. `scx_roost profiles`,
 /// `presets` and `features` list the names of each, `scx_roost ctl set --help` those of tunables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -122,13 +122,13 @@ impl Default for Config {
 /// An environment variable of scx_utils: the watchdog's timeout in ms, instead of `WATCHDOG_MS`.
 const TIMEOUT_ENV: &str = "SCX_TIMEOUT_MS";
 /// timeout_ms of main.bpf.c.
-const WATCHDOG_MS: u64 = 5000;
+const WATCHDOG_MS: u64 = 10_000;
 
-/// The longest wait of a runnable task: half of the watchdog's timeout (aging.h). `timeout` is the
-/// environment's, in ms.
+/// The longest wait of a runnable task: a quarter of the watchdog's timeout (aging.h). `timeout` is
+/// the environment's, in ms.
 fn wait_bound_ns(timeout: Option<&str>) -> u64 {
     let ms = timeout.and_then(|ms| ms.parse::<u32>().ok());
-    ms.map_or(WATCHDOG_MS, u64::from) * 1_000_000 / 2
+    ms.map_or(WATCHDOG_MS, u64::from) * 1_000_000 / 4
 }
 
 impl Config {
@@ -185,13 +185,16 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_bounded_by_half_of_the_watchdogs_time() {
+    fn two_waits_and_the_watchdogs_interval_fit_into_its_time() {
         let source = include_str!("../bpf/main.bpf.c");
         let set = source.split_once(".timeout_ms").unwrap().1;
         let ms = set.trim_start_matches(['\t', ' ', '=']).split(',').next();
-        assert_eq!(ms, Some("5000"), "as WATCHDOG_MS has it");
+        assert_eq!(ms, Some("10000"), "as WATCHDOG_MS has it");
         assert_eq!(wait_bound_ns(None), 2_500_000_000);
-        assert_eq!(wait_bound_ns(Some("20000")), 10_000_000_000);
+        assert_eq!(wait_bound_ns(Some("20000")), 5_000_000_000);
+        // scx_watchdog_workfn() runs every half of its time.
+        let time = WATCHDOG_MS * 1_000_000;
+        assert!(2 * wait_bound_ns(None) + time / 2 <= time);
         assert_eq!(wait_bound_ns(Some("long")), 2_500_000_000);
     }
 

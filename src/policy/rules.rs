@@ -5,6 +5,7 @@
 use crate::bpf::intf::{
     COMM_LEN, MAX_ARMS, MAX_CGROUP_RULES, MAX_COMM_RULES, MAX_TICKETS, comm_rule, ticket,
 };
+use crate::util::escape;
 use crate::util::refusal::refuse;
 use anyhow::{Context, Result, bail};
 use libc::{EEXIST, ENOENT, ENOSPC};
@@ -55,8 +56,8 @@ pub enum Whom {
 impl fmt::Display for Whom {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Whom::Cgroup(path) => write!(f, "--cgroup {}", path.display()),
-            Whom::Comm(glob) => write!(f, "--comm {glob}"),
+            Whom::Cgroup(path) => write!(f, "--cgroup {}", escape::line(&path.to_string_lossy())),
+            Whom::Comm(glob) => write!(f, "--comm {}", escape::line(glob)),
             Whom::Pid(pid) => write!(f, "--pid {pid}"),
         }
     }

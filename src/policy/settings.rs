@@ -5,7 +5,7 @@ use crate::bpf::intf::{CAPACITY_SCALE, arm, task_policy};
 use crate::machine::Power;
 use crate::model::FreqRule;
 use crate::policy::change::{
-    Change, known_feature, unknown_preset, unknown_profile, unknown_tunable,
+    Change, NO_CHANGE, known_feature, unknown_preset, unknown_profile, unknown_tunable,
 };
 use crate::policy::features::{
     self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, FeatureSet,
@@ -208,10 +208,7 @@ impl Settings {
     /// slice would be shorter than the least slice.
     pub fn changed(&self, change: &Change) -> Result<Settings> {
         if *change == Change::default() {
-            bail!(
-                "nothing to change: give a profile, a preset, features to enable or disable, or \
-                 tunables to set"
-            );
+            bail!(NO_CHANGE);
         }
         let mut new = match (&change.profile, &change.preset) {
             (Some(profile), Some(preset)) => bail!(

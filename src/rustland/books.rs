@@ -172,10 +172,6 @@ impl Books {
         }
     }
 
-    pub fn machine(&self) -> &Topology {
-        &self.machine
-    }
-
     /// Asks `stamps` what became of each task that was sent, and forgets those that have left.
     /// `here`: the CPU of this thread. `now`: by the kernel's clock; None: not known yet.
     pub fn settle(

@@ -3,9 +3,14 @@
 //! task.
 
 use super::Stamps;
+use crate::bpf::exit::{self, Exit};
+use crate::bpf::skel::types::user_exit_info;
+use crate::bpf::{copy_rows, twins};
+use anyhow::Context;
 use libbpf_rs::MapCore;
 use libbpf_rs::libbpf_sys::bpf_map_lookup_elem;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::slice::{from_mut, from_ref};
 
 #[allow(clippy::all, clippy::pedantic, dead_code, missing_docs)]
 #[allow(non_camel_case_types, non_snake_case, non_upper_case_globals)]
@@ -25,6 +30,18 @@ mod bpf {
 }
 
 pub use bpf::{BpfScheduler, DispatchedTask, QueuedTask, RL_CPU_ANY};
+
+twins! { unsafe user_exit_info = bpf_skel::types::user_exit_info }
+
+/// Detaches, and reports why the scheduler ended. After an error exit the reason is the error.
+pub fn unload(bpf: &mut BpfScheduler) -> anyhow::Result<Exit> {
+    bpf.detach();
+    let data = bpf.skel.maps.data_data.as_ref();
+    let data = data.context("scx_rustland_core has no .data")?;
+    let mut recorded = user_exit_info::default();
+    copy_rows(from_mut(&mut recorded), from_ref(&data.uei))?;
+    exit::report(&recorded)
+}
 
 /// struct task_ctx in the core's main.bpf.c.
 #[repr(C)]

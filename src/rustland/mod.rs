@@ -13,6 +13,8 @@ mod core;
 mod counts;
 mod known;
 #[cfg(feature = "rustland")]
+mod own_limit;
+#[cfg(feature = "rustland")]
 mod run;
 
 pub use books::{Books, Queued, Stamps};

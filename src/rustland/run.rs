@@ -8,8 +8,12 @@
 //! A task that gets an idle CPU is sent there. All others wait in the core's one queue for all
 //! CPUs, by virtual time.
 
-use super::core::{BpfScheduler, DispatchedTask, QueuedTask, RL_CPU_ANY, TaskStates, make_room};
+use super::core::{
+    BpfScheduler, DispatchedTask, QueuedTask, RL_CPU_ANY, TaskStates, make_room, unload,
+};
+use super::own_limit::OwnLimit;
 use super::{Books, Clock, Counts, Queued, Stamps};
+use crate::bpf::exit::Exit;
 use crate::machine::host::Host;
 use crate::machine::own_group::RootPays;
 use crate::machine::{Machine, read_machine, tick_period};
@@ -25,7 +29,6 @@ use anyhow::{Context, Result, ensure};
 use libbpf_rs::OpenObject;
 use log::{info, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use scx_utils::UserExitInfo;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -81,7 +84,7 @@ pub fn run(config: &Config, host: &Host, source: &CounterSource, stop: &Stop) ->
             ended => ended?,
         };
         failed = 0;
-        if stop.stopped() || !ended.is_none_or(|info| info.should_restart()) {
+        if stop.stopped() || !ended.is_none_or(|exit| exit.restarts) {
             return Ok(());
         }
         info!("restarting: a CPU went offline or came online");
@@ -102,7 +105,7 @@ fn once(
     source: &CounterSource,
     stop: &Stop,
     shown: Running,
-) -> Result<Option<UserExitInfo>> {
+) -> Result<Option<Exit>> {
     let (machine, hotplug_seq) = read_machine(host, shown.restarts > 0)?;
     let counts = Counts::new(machine.nr_cpu_ids.into());
     let slice = u64::from(config.settings.value(&SLICE, machine.cpus.len() as u32)) * 1000;
@@ -122,8 +125,11 @@ fn once(
     let tick = tick_period()
         .context("the kernel does not tell its tick")?
         .as_nanos() as u64;
-    let real_time = RealTime::new()?;
     let root_pays = RootPays::begin(host)?;
+    let own_limit = (!root_pays.for_good)
+        .then(|| OwnLimit::follow(host, source))
+        .transpose()?;
+    let real_time = RealTime::new()?;
     let mut object = MaybeUninit::<OpenObject>::uninit();
     let mut bpf = BpfScheduler::init(
         &mut object,
@@ -155,11 +161,12 @@ fn once(
         false => scheduler.until(stop),
     };
     // First of all the kernel's own scheduler takes over: another thread may hold a lock.
-    let info = scheduler.bpf.shutdown_and_report();
+    let exit = unload(&mut scheduler.bpf);
     drop(real_time);
+    drop(own_limit);
     drop(counting);
     ended?;
-    Ok((!moved).then_some(info?))
+    Ok((!moved).then_some(exit?))
 }
 
 fn topology(machine: &Machine) -> Topology {

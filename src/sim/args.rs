@@ -2,16 +2,13 @@
 //! The command line of `scx_roost sim`, and what it means.
 
 use super::load::{self, Load};
-use super::recording::{self, Recording};
-use super::table::{Effort, MatrixPlan, TablePlan};
+use super::matrix::{Effort, MatrixPlan};
 use super::{MACHINES, Model, Pictures, Policy, model};
 use crate::util::names::{instead, meant};
 use crate::util::plain_file;
 use crate::util::refusal::BadUsage;
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::{ArgGroup, Args, Command, FromArgMatches, Subcommand};
-use std::ffi::OsString;
-use std::fs;
+use anyhow::{Context, Result, anyhow, ensure};
+use clap::{ArgGroup, Args};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -24,32 +21,21 @@ Examples:
   scx_roost sim hackbench --variant mainline --seeds 5 --json
   scx_roost sim ./my.load --machine ryzen-3400g
   scx_roost sim ./rt-app.json --counters                       an rt-app file; show counters
-  scx_roost sim --table 003 --seeds 5                          published rows of Roy v7, simulated
   scx_roost sim --matrix --short                               roost beside eevdf, on many machines
   scx_roost sim algorithm3 --param smt_speed=0.6 --param refill_other_llc=540
   scx_roost sim tbench --sysfs ./their-sys                     a machine given by its /sys files
   scx_roost sim algorithm3 --seeds 1 --svg why.svg             a picture that shows why
-  scx_roost sim --replay recording                             a recording of scx_roost record
-  scx_roost sim calibrate --output here.tsv                    measure this machine
 
 Your own workload file has the format of those in src/sim/workloads.
 docs/simulator.md describes the format, and how far to trust the results.";
 
 /// The workloads of the sources, and others of the matrix, by name.
-pub const WORKLOADS: [(&str, &str); 20] = [
+pub const WORKLOADS: [(&str, &str); 17] = [
     ("algorithm3", include_str!("workloads/algorithm3.load")),
     ("chameneos", include_str!("workloads/chameneos.load")),
     ("desktop", include_str!("workloads/desktop.load")),
     ("game", include_str!("workloads/game.load")),
     ("hackbench", include_str!("workloads/hackbench.load")),
-    (
-        "hackbench-pipes",
-        include_str!("workloads/hackbench-pipes.load"),
-    ),
-    (
-        "hackbench-sockets",
-        include_str!("workloads/hackbench-sockets.load"),
-    ),
     ("kbuild", include_str!("workloads/kbuild.load")),
     ("kbuild-sched", include_str!("workloads/kbuild-sched.load")),
     ("nas", include_str!("workloads/nas.load")),
@@ -58,10 +44,6 @@ pub const WORKLOADS: [(&str, &str); 20] = [
     ("primesieve", include_str!("workloads/primesieve.load")),
     ("requests", include_str!("workloads/requests.load")),
     ("schbench", include_str!("workloads/schbench.load")),
-    (
-        "schbench-requests",
-        include_str!("workloads/schbench-requests.load"),
-    ),
     ("sqlite", include_str!("workloads/sqlite.load")),
     ("tbench", include_str!("workloads/tbench.load")),
     ("tiles", include_str!("workloads/tiles.load")),
@@ -69,25 +51,18 @@ pub const WORKLOADS: [(&str, &str); 20] = [
 ];
 
 /// Options that only runs of one workload take.
-const OF_RUNS: [&str; 12] = [
-    "workload", "replay", "machine", "sysfs", "variant", "set", "counters", "trace", "svg",
-    "window", "check", "params",
+const OF_RUNS: [&str; 10] = [
+    "workload", "machine", "sysfs", "variant", "set", "counters", "trace", "svg", "window", "check",
 ];
 
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("pictures").args(["trace", "svg"]).multiple(true)))]
-#[command(group(ArgGroup::new("tables").args(["table", "matrix"])))]
 pub struct SimArgs {
     /// Name of a workload, or path of a file that describes one
-    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["replay", "list", "table", "matrix", "hash", "swarm"])]
+    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["list", "matrix", "swarm"])]
     workload: Option<String>,
 
-    /// Replay a recording on the machine that it was made on: the folder of `scx_roost record`, or
-    /// the text of ftrace or of `perf script`, with --sysfs
-    #[arg(long, value_name = "PATH", conflicts_with = "workload")]
-    replay: Option<PathBuf>,
-
-    /// Machine to model [default: tr-3970x, or that of the recording]
+    /// Machine to model [default: tr-3970x]
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
 
@@ -100,12 +75,8 @@ pub struct SimArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
 
-    /// Read parameters of the machine from the file that `sim calibrate --output FILE` wrote
-    #[arg(long, value_name = "FILE")]
-    params: Option<PathBuf>,
-
     /// Variant to compare: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]..., eevdf[:PRESET...],
-    /// cfs[:PRESET...], pinned, cosmos or oracle (see --list). May be repeated; the first is the
+    /// pinned or oracle (see --list). May be repeated; the first is the
     /// baseline of the others [default: mainline and roost]
     #[arg(long, value_name = "VARIANT")]
     variant: Vec<String>,
@@ -159,68 +130,18 @@ pub struct SimArgs {
     #[arg(long, conflicts_with_all = OF_RUNS, conflicts_with_all = ["param", "seeds", "seed", "swarm"])]
     list: bool,
 
-    /// Show the published rows of a source beside the simulated ones, with a verdict for each row.
-    /// SOURCE is 000 (Lawall), 001 (Gouicem), 002 (Patra), 003 (Roy v7), 004 (Desnoyers), 005
-    /// (Loehle), 006 (Gorman) or all
-    #[arg(long, value_name = "SOURCE", conflicts_with_all = OF_RUNS, conflicts_with_all = ["list", "swarm"])]
-    table: Option<String>,
-
     /// Compare roost with eevdf on many machines and workloads; the worst comes first
     #[arg(long, conflicts_with_all = OF_RUNS, conflicts_with_all = ["list", "swarm"])]
     matrix: bool,
 
-    /// With --table or --matrix: also compare roost with the best of the sources, with threads
+    /// With --matrix: also compare roost with the best of the sources, with threads
     /// pinned by hand, and with the oracle's bound
-    #[arg(long, requires = "tables", conflicts_with = "workload")]
+    #[arg(long, requires = "matrix", conflicts_with = "workload")]
     beside: bool,
 
-    /// With --table: set each parameter of the machines and workloads to both ends of its range,
-    /// one at a time, and show which verdicts change
-    #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside", "matrix"])]
-    sensitivity: bool,
-
-    /// With --table: show what of the model has changed since its parameters were frozen, and which
-    /// rows moved
-    #[arg(long, requires = "table", conflicts_with_all = ["workload", "sensitivity", "matrix"])]
-    changes: bool,
-
-    /// With --table 005 or 006: no run, but the effects as they were predicted by someone who had
-    /// not read the published ones
-    #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside", "sensitivity", "changes", "short", "param"])]
-    predicted: bool,
-
-    /// With --table or --matrix: runs of a tenth of the time, to see what changes; such tables have
-    /// no verdicts
-    #[arg(long, requires = "tables", conflicts_with = "workload")]
+    /// With --matrix: runs of a tenth of the time, to see what changes
+    #[arg(long, requires = "matrix", conflicts_with = "workload")]
     short: bool,
-
-    /// With --table or --matrix: up to N runs for rows whose runs are short; --seeds gives the
-    /// number for the others
-    #[arg(long, value_name = "N", requires = "tables", conflicts_with = "workload", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    most_seeds: Option<u64>,
-
-    /// With --table or --matrix: print Markdown, for docs/simulator/SOURCE.md, matrix.md or, with
-    /// --sensitivity, sensitivity-SOURCE.md
-    #[arg(long, requires = "tables", conflicts_with = "workload")]
-    markdown: bool,
-
-    /// Print the hash of the model's parameters, for scripts/freeze
-    #[arg(long, hide = true)]
-    hash: bool,
-
-    #[command(subcommand)]
-    other: Option<Other>,
-}
-
-#[derive(Debug, Subcommand)]
-enum Other {
-    /// Measure this machine: SMT, transfers of cache lines, exits of idle states, refill of caches.
-    /// That takes about 10 s, and 60 s at most
-    Calibrate {
-        /// File to write, for --params
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
 }
 
 /// What is compared.
@@ -236,21 +157,9 @@ pub enum Wanted {
     /// Show the machines, workloads, variants and parameters.
     List,
     Compare(Box<Plan>),
-    Table(TablePlan),
-    /// A table as a Markdown document.
-    Markdown(TablePlan),
-    Sensitivity(TablePlan),
-    /// The same as a Markdown document.
-    SensitivityMarkdown(TablePlan),
     Matrix(MatrixPlan),
-    /// The same as a Markdown document.
-    MatrixMarkdown(MatrixPlan),
     /// Random cases, by their seeds.
     Swarm(Range<u64>),
-    /// Show the hash of the model's parameters.
-    Hash,
-    /// Measure this machine, and write the parameters to a file.
-    Calibrate(Option<PathBuf>),
 }
 
 /// What to run.
@@ -258,7 +167,6 @@ pub enum Wanted {
 pub struct Plan {
     pub workload: String,
     pub load: Load,
-    pub recording: Option<Recording>,
     pub model: Model,
     pub variants: Vec<Variant>,
     pub seeds: Range<u64>,
@@ -270,69 +178,28 @@ pub struct Plan {
     pub again: String,
 }
 
-/// The plan of a command line, whose first word is the command. Errors: the line is not of a
-/// comparison; something that it names does not exist.
-pub fn plan(words: &[OsString]) -> Result<Plan> {
-    let command = SimArgs::augment_args(Command::new("sim"));
-    let args = SimArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
-    match args.wanted()? {
-        Wanted::Compare(plan) => Ok(*plan),
-        other => bail!("a comparison was expected, not {other:?}"),
-    }
-}
-
 impl SimArgs {
     pub fn wanted(&self) -> Result<Wanted> {
-        if let Some(Other::Calibrate { output }) = &self.other {
-            return Ok(Wanted::Calibrate(output.clone()));
-        }
-        if let Some(source) = &self.table {
-            let plan = self.table_plan(source)?;
-            return Ok(match (self.sensitivity, self.markdown) {
-                (true, true) => Wanted::SensitivityMarkdown(plan),
-                (true, _) => Wanted::Sensitivity(plan),
-                (_, true) => Wanted::Markdown(plan),
-                _ => Wanted::Table(plan),
-            });
-        }
         if self.matrix {
             let plan = MatrixPlan {
                 effort: self.effort()?,
                 beside: self.beside,
             };
-            return Ok(match self.markdown {
-                true => Wanted::MatrixMarkdown(plan),
-                false => Wanted::Matrix(plan),
-            });
+            return Ok(Wanted::Matrix(plan));
         }
         if let Some(first) = self.swarm {
             let end = first.checked_add(self.swarm_count);
             return Ok(Wanted::Swarm(first..end.context("the seed is too large")?));
         }
         match &self.workload {
-            _ if self.hash => Ok(Wanted::Hash),
             Some(workload) => Ok(Wanted::Compare(Box::new(self.plan(workload)?))),
-            None => match &self.replay {
-                Some(path) => Ok(Wanted::Compare(Box::new(self.replayed(path)?))),
-                None => Ok(Wanted::List),
-            },
+            None => Ok(Wanted::List),
         }
-    }
-
-    fn table_plan(&self, source: &str) -> Result<TablePlan> {
-        Ok(TablePlan {
-            source: source.to_string(),
-            effort: self.effort()?,
-            beside: self.beside,
-            changes: self.changes,
-            predicted: self.predicted,
-        })
     }
 
     fn effort(&self) -> Result<Effort> {
         Ok(Effort {
             seeds: self.seeds()?,
-            most_seeds: self.most_seeds,
             short: self.short,
             params: self.param.clone(),
         })
@@ -345,7 +212,7 @@ impl SimArgs {
     }
 
     fn plan(&self, workload: &str) -> Result<Plan> {
-        let model = self.model(self.sysfs.as_deref())?;
+        let model = self.model()?;
         let settings = self.settings()?;
         let text = text(workload)?;
         let load = match workload.ends_with(".json") {
@@ -359,51 +226,13 @@ impl SimArgs {
         Ok(Plan {
             workload: workload.to_string(),
             load,
-            recording: None,
             model,
-            variants: self.variants("mainline")?,
+            variants: self.variants()?,
             seeds: self.seeds()?,
             counters: self.counters,
             pictures: self.pictures()?,
             check: self.check,
             again: self.again(workload),
-        })
-    }
-
-    /// Nothing is random in a replay: one run is enough.
-    fn replayed(&self, path: &Path) -> Result<Plan> {
-        ensure!(
-            self.seed.is_none() && self.seeds.is_none(),
-            "nothing is random in a replay, so each variant has one run: leave out --seed and --seeds"
-        );
-        let (file, tree) = recording::files(path);
-        fs::metadata(&file)
-            .with_context(|| format!("cannot read the recording {}", file.display()))?;
-        let sysfs = self.sysfs.clone().or(tree);
-        ensure!(
-            sysfs.is_some() || self.machine.is_some(),
-            "--replay {}: give the machine that was recorded with --sysfs, a folder with the content of its /sys",
-            path.display()
-        );
-        let model = self.model(sysfs.as_deref().filter(|_| self.machine.is_none()))?;
-        let mut settings = self.settings()?;
-        let set = settings.remove("set").unwrap_or(0).max(0) as u64;
-        ensure!(
-            settings.is_empty(),
-            "a recording has one param: --set set=SIZE, the bytes that each task uses again and again"
-        );
-        let recording = Recording::read(&file, &model, set)?;
-        Ok(Plan {
-            workload: format!("replay of {}", path.display()),
-            load: recording.load.clone(),
-            recording: Some(recording),
-            model,
-            variants: self.variants("eevdf")?,
-            seeds: 1..2,
-            counters: self.counters,
-            pictures: self.pictures()?,
-            check: self.check,
-            again: self.again(&format!("--replay {}", path.display())),
         })
     }
 
@@ -423,10 +252,9 @@ impl SimArgs {
         })
     }
 
-    /// `base`: the first one, if none is given.
-    fn variants(&self, base: &str) -> Result<Vec<Variant>> {
+    fn variants(&self) -> Result<Vec<Variant>> {
         let names: Vec<&str> = match self.variant.is_empty() {
-            true => vec![base, "roost"],
+            true => vec!["mainline", "roost"],
             false => self.variant.iter().map(String::as_str).collect(),
         };
         let variants: Result<_> = names.into_iter().map(variant).collect();
@@ -443,10 +271,9 @@ impl SimArgs {
     }
 
     fn again(&self, workload: &str) -> String {
-        let machine = match (&self.sysfs, &self.replay) {
-            (Some(sysfs), _) => format!(" --sysfs {}", sysfs.display()),
-            (None, Some(_)) if self.machine.is_none() => String::new(),
-            _ => format!(" --machine {}", self.machine_name()),
+        let machine = match &self.sysfs {
+            Some(sysfs) => format!(" --sysfs {}", sysfs.display()),
+            None => format!(" --machine {}", self.machine_name()),
         };
         let more = |option: &str, words: &[String]| -> String {
             words.iter().map(|w| format!(" {option} {w}")).collect()
@@ -459,24 +286,19 @@ impl SimArgs {
         self.machine.as_deref().unwrap_or("tr-3970x")
     }
 
-    fn model(&self, sysfs: Option<&Path>) -> Result<Model> {
+    fn model(&self) -> Result<Model> {
         let named = || {
             let known = MACHINES.map(|(name, _)| name);
             let name = self.machine_name();
             let unknown = || anyhow!("there is no machine {name}: {}", instead(name, &known));
             model(name).ok_or_else(|| BadUsage(unknown()))
         };
-        let mut model = match sysfs {
+        let mut model = match &self.sysfs {
             Some(sysfs) => {
                 Model::read(sysfs).with_context(|| format!("--sysfs {}", sysfs.display()))?
             }
             None => named()?,
         };
-        if let Some(path) = &self.params {
-            let told = || format!("--params {}", path.display());
-            let text = plain_file::text(path).with_context(told)?;
-            model.params.read(&text).with_context(told)?;
-        }
         let mut change = self.param.iter();
         let changed = change.try_for_each(|text| model.params.change(text));
         changed.map_err(BadUsage)?;

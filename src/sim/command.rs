@@ -3,7 +3,6 @@
 
 use super::args::{Plan, WORKLOADS};
 use super::load::Measure;
-use super::table::Record;
 use super::{MACHINES, Measured, Scenario, params, policy, runs, trace};
 use crate::native::stat_name;
 use anyhow::{Context, Result};
@@ -16,10 +15,6 @@ pub struct Row {
     pub variant: String,
     /// In the unit of the workload, one for each run.
     pub results: Vec<f64>,
-    /// ns that 99 % of the workload's latencies do not exceed, one for each run. Empty: it measures
-    /// none.
-    #[serde(skip)]
-    pub p99: Vec<f64>,
     pub mean: f64,
     /// Percent better than the first variant.
     pub gain_percent: f64,
@@ -56,16 +51,7 @@ pub struct Report {
     /// `mean` is a time in ns.
     #[serde(skip)]
     time: bool,
-    #[serde(skip)]
-    pub more_is_better: bool,
     pub seeds: u64,
-    /// How often the model was right.
-    pub record: Record,
-    /// What a recording measured, and the scheduler that ran if it says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recorded: Option<Row>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scheduler: Option<String>,
     pub rows: Vec<Row>,
 }
 
@@ -97,7 +83,6 @@ pub fn run(plan: &Plan) -> Result<Report> {
     trace::write(plan)?;
     let seeds = (plan.seeds.end - plan.seeds.start) as usize;
     let better = measured[0].more_is_better();
-    let recording = plan.recording.as_ref();
     let mut rows: Vec<Row> = Vec::new();
     for (variant, runs) in plan.variants.iter().zip(measured.chunks(seeds)) {
         let base = rows.first().map(|row| row.mean);
@@ -108,22 +93,12 @@ pub fn run(plan: &Plan) -> Result<Report> {
         machine: plan.model.name.clone(),
         unit: measured[0].unit(&plan.load),
         time: !matches!(plan.load.measure, Measure::Rate(_)),
-        more_is_better: better,
         seeds: seeds as u64,
-        record: Record::read()?,
-        recorded: recording
-            .map(|r| row("recorded", std::slice::from_ref(&r.measured), None, better)),
-        scheduler: recording.and_then(|r| r.scheduler()).map(str::to_string),
         rows,
     })
 }
 
-pub(super) fn row(
-    variant: &str,
-    runs: &[Measured],
-    base: Option<f64>,
-    more_is_better: bool,
-) -> Row {
+fn row(variant: &str, runs: &[Measured], base: Option<f64>, more_is_better: bool) -> Row {
     let results: Vec<f64> = runs.iter().map(Measured::result).collect();
     let n = results.len() as f64;
     let mean = results.iter().sum::<f64>() / n;
@@ -160,10 +135,6 @@ pub(super) fn row(
         wakeup_p99_us: wakeup(990),
         counters: counters(runs),
         events: runs.iter().map(|m| m.events).sum(),
-        p99: runs
-            .iter()
-            .filter_map(|m| Some(m.quantile(990)? as f64))
-            .collect(),
         results,
     }
 }
@@ -258,20 +229,11 @@ impl Report {
                 row.wakeup_p99_us
             )
         };
-        if let Some(row) = &self.recorded {
-            text += &line(row, "-".to_string(), "-".to_string());
-        }
         for row in &self.rows {
             let better = format!("{:.1}%", tenths(row.gain_percent));
             text += &line(row, better, format!("{:.1}%", row.error_percent));
         }
-        if let Some(scheduler) = &self.scheduler {
-            text += &format!("\nThe scheduler of the recording: {scheduler}.\n");
-        }
-        let record = self.record.text();
-        text + &format!(
-            "\nA model, not a measurement. {record} docs/simulator.md has the tables.\n"
-        )
+        text + "\nA model, not a measurement: docs/simulator.md says how far to trust it.\n"
     }
 }
 

@@ -27,12 +27,9 @@ pub struct Costs {
     pub ipi: u64,
     /// Period of the tick.
     pub tick_period: u64,
-    /// Between two runs of a governor's kworker, at least.
-    pub kworker_period: u64,
-    /// Cache lines that move from CPU to CPU: with a message, under a pipe's mutex, with a lock or
+    /// Cache lines that move from CPU to CPU: with a message, with a lock or
     /// barrier, with a wakeup.
     pub message_lines: u64,
-    pub pipe_lines: u64,
     pub lock_lines: u64,
     pub wake_lines: u64,
     /// ns to transfer a line, by `Move`.
@@ -64,9 +61,7 @@ impl Costs {
             timer_late: ns("timer_late"),
             ipi: ns("ipi_send") + ns("ipi_receive"),
             tick_period: ns("tick_period"),
-            kworker_period: ns("kworker_period"),
             message_lines: params.count("lines_message"),
-            pipe_lines: params.count("lines_pipe"),
             lock_lines: params.count("lines_lock"),
             wake_lines: params.count("lines_wake"),
             transfer: ["smt", "llc", "other_llc", "node"].map(|to| ns(&format!("transfer_{to}"))),

@@ -11,7 +11,6 @@
 //! shallower states (get_loadavg()), which is not modelled.
 
 use super::params::Params;
-use super::policy::Linux;
 use crate::machine::Facts;
 
 /// Kernel: INTERVALS of the governor.
@@ -116,8 +115,6 @@ pub struct Cstates {
     /// What each core has slept in a state that empties its L2, ns, and until when that is counted.
     slept: Vec<(u64, u64)>,
     tick: u64,
-    keeps_ticks: bool,
-    leaves_short_out: bool,
 }
 
 impl Cstates {
@@ -171,15 +168,7 @@ impl Cstates {
             slept: vec![(0, 0); cores.len()],
             cores,
             tick: params.ns("tick_period"),
-            keeps_ticks: true,
-            leaves_short_out: true,
         }
-    }
-
-    /// The kernel is this one.
-    pub fn of(&mut self, linux: Linux) {
-        self.keeps_ticks = linux.keeps_idle_ticks();
-        self.leaves_short_out = linux.leaves_short_idles_out();
     }
 
     /// True if the CPU is awake, or about to be, and not about to go idle.
@@ -368,9 +357,9 @@ impl Cstates {
         let ahead = timer - now;
         let tick = tick.max(now);
         let by_timer = ahead * of.factors[bucket(ahead / 1000)] / (UNIT * DECAY);
-        let by_pattern = typical(&of.last, self.leaves_short_out).map_or(u64::MAX, |us| us * 1000);
+        let by_pattern = typical(&of.last).map_or(u64::MAX, |us| us * 1000);
         let mut predicted = by_timer.min(by_pattern);
-        let short = self.keeps_ticks && predicted < self.tick;
+        let short = predicted < self.tick;
         if of.stopped && short {
             // The CPU could stay in a shallow state for long.
             predicted = ahead;
@@ -419,9 +408,9 @@ fn bucket(us: u64) -> usize {
 
 /// The mean of the last idle periods, us, if they are alike. Else the longest are left out, all
 /// that are equally long at once, as long as more than three quarters are left before; or the
-/// shortest, if `short_too` and these are farther from the mean. None: there is no pattern (kernel:
+/// shortest, if these are farther from the mean. None: there is no pattern (kernel:
 /// get_typical_interval()).
-fn typical(last: &[u64; INTERVALS], short_too: bool) -> Option<u64> {
+fn typical(last: &[u64; INTERVALS]) -> Option<u64> {
     const MANY: usize = INTERVALS * 3 / 4;
     let mut sorted = *last;
     sorted.sort_unstable();
@@ -439,7 +428,7 @@ fn typical(last: &[u64; INTERVALS], short_too: bool) -> Option<u64> {
             return None;
         }
         let (shortest, longest) = (of[0], of[of.len() - 1]);
-        of = match short_too && mean - shortest > longest - mean {
+        of = match mean - shortest > longest - mean {
             true => &of[of.partition_point(|&us| us <= shortest)..],
             false => &of[..of.partition_point(|&us| us < longest)],
         };

@@ -18,7 +18,6 @@ use super::clock::Clock;
 use super::cost::Costs;
 use super::cstates::Cstates;
 use super::daemon::Daemon;
-use super::lines::GroupLoad;
 use super::machines::Hardware;
 use super::measure::Measured;
 use super::sched::{Order, Scheduler, Wake};
@@ -54,9 +53,6 @@ struct Cpu {
     rate: u64,
     /// Its timers: when they are due, and whose sleep they end.
     timers: Vec<(u64, TaskId)>,
-    /// The governor's kworker, and when it was called last, ns.
-    kworker: Option<TaskId>,
-    called: u64,
 }
 
 /// The `anew` of `Engine::run`. Its argument: the CPUs that are away.
@@ -75,7 +71,6 @@ pub struct Engine<S, W = ()> {
     cores: Cores,
     caches: Caches,
     cstates: Cstates,
-    group_load: GroupLoad,
     daemon: Daemon,
     cpus: Vec<Cpu>,
     orders: Vec<Order>,
@@ -122,8 +117,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             settled: 0,
             rate: FULL,
             timers: Vec::new(),
-            kworker: None,
-            called: 0,
         };
         Engine {
             clock: Clock::new(slots),
@@ -137,7 +130,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             cores,
             caches,
             cstates,
-            group_load: GroupLoad::new(cpus),
             daemon,
             chance: Rng::stream(wait.seed, 1),
             wait,
@@ -361,7 +353,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     /// Puts the task to sleep until `until`, ns. None: until another task wakes it.
     fn falls_asleep(&mut self, cpu: usize, task: TaskId, until: Option<u64>) {
         if let Some(until) = until {
-            self.tasks[task].wake = Wake::timer(cpu);
+            self.tasks[task].wake = Wake::by(cpu);
             let at = until.max(self.clock.now());
             self.clock.set(self.sleep(task), at);
             self.cpus[cpu].timers.push((at, task));
@@ -451,41 +443,20 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             wake,
             waker,
         });
-        let idle = self.cpus[cpu].running.is_none() && self.sched.linux().queues_for_idle();
+        let idle = self.cpus[cpu].running.is_none();
         let queued = !wake.fork && self.costs.queues_wakeup(wake.cpu, cpu, idle);
-        let load = self.changes_load(task, wake.cpu, cpu, queued);
         let (works, mut arrives) = self.costs.wakeup(wake.cpu, cpu, queued);
         match waker {
             // The waker goes on when its part is done.
-            Some(waker) => self.tasks[waker].left += (works + load) * FULL,
+            Some(waker) => self.tasks[waker].left += works * FULL,
             // A timer's CPU has the lines.
             None => arrives = self.costs.enqueue,
         }
         if queued {
             self.pay(cpu, self.costs.enqueue);
         }
-        arrives += load;
         self.clock.set(self.arrival(task), now + arrives);
         self.obey(wake.cpu);
-    }
-
-    /// The woken task changes the load of its group. Returns the ns for which `by`, which wakes it,
-    /// waits for that. If the wakeup is queued, CPU `to` does it, and the task that it runs waits.
-    fn changes_load(&mut self, task: TaskId, by: usize, to: usize, queued: bool) -> u64 {
-        let Some(from) = self.tasks[task].cpu else {
-            return 0;
-        };
-        // The kernel's threads are in no group.
-        if !self.sched.linux().writes_group_load() || self.wait.kernel(self.tasks[task].group) {
-            return 0;
-        }
-        let now = self.clock.now();
-        if !queued {
-            return self.group_load.moves(from, to, by, now, &self.costs);
-        }
-        let ns = self.group_load.moves(from, to, to, now, &self.costs);
-        self.pay(to, ns);
-        0
     }
 
     fn arrives(&mut self, task: TaskId) {
@@ -508,9 +479,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if self.wait.load.faults.ticks_stop(cpu, self.clock.now()) {
             return;
         }
-        let writes = self.group_load.ticks(cpu, self.clock.now(), &self.costs);
-        self.pay(cpu, self.costs.tick + writes);
-        self.calls_kworker(cpu);
+        self.pay(cpu, self.costs.tick);
         let speed = self.cores.tick(cpu, self.clock.now()) * u64::from(CAPACITY_SCALE) / FULL;
         self.follows(cpu);
         if let Some(kernel) = self.sched.kernel() {
@@ -518,21 +487,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
         self.sched.tick(cpu, task, &mut self.orders);
         self.obey(cpu);
-    }
-
-    /// The tick of a busy CPU wakes the kworker that belongs to its governor; that of an idle one
-    /// does not. Assumed: source 000 has seen them every 4 ms on all cores, and no more is known.
-    /// (intel_cpufreq of today switches without one.)
-    fn calls_kworker(&mut self, cpu: usize) {
-        let Some(task) = self.cpus[cpu].kworker else {
-            return;
-        };
-        let (now, period) = (self.clock.now(), self.costs.kworker_period);
-        let due = now >= self.cpus[cpu].called + period;
-        if due && self.tasks[task].state == State::Asleep {
-            self.cpus[cpu].called = now;
-            self.place(task, Wake::timer(cpu), None);
-        }
     }
 
     fn timer(&mut self, cpu: usize, which: timer_kind) {

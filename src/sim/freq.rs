@@ -17,8 +17,6 @@ enum Governor {
     Performance,
     /// By utilisation, or by what the scheduler asks for.
     Schedutil,
-    /// What the driver of each CPU asks for (kernel: intel_pstate's powersave; see `pstate`).
-    Pstate,
     /// The hardware by itself (HWP, CPPC): up while something runs, down while nothing does, at the
     /// same pace.
     Hardware,
@@ -76,7 +74,6 @@ impl Freqs {
         let governor = match params.count("governor") {
             0 => Governor::Performance,
             1 => Governor::Schedutil,
-            2 => Governor::Pstate,
             _ => Governor::Hardware,
         };
         let min = part(f64::from(params.khz("freq_min")) / f64::from(params.khz("freq_max")));
@@ -123,11 +120,6 @@ impl Freqs {
         }
     }
 
-    /// True if the driver samples CPUs (intel_pstate).
-    pub fn sampled(&self) -> bool {
-        self.governor == Governor::Pstate
-    }
-
     /// The lowest frequency that the governor uses.
     pub fn lowest(&self) -> u64 {
         match self.governor {
@@ -144,7 +136,7 @@ impl Freqs {
         &self.domains[self.cores[core].domain]
     }
 
-    /// The scheduler or the driver asks for a part of the highest frequency for the core.
+    /// The scheduler asks for a part of the highest frequency for the core.
     pub fn ask(&mut self, core: usize, part: u64) {
         self.cores[core].asked = Some(part);
     }
@@ -188,11 +180,9 @@ impl Freqs {
         let next = match self.governor {
             Governor::Performance => highest,
             // A step that is due is taken at once: it is the scheduler's call about the task which
-            // wakes up, or about the kworker, that leads to it (kernel: cpufreq_update_util()).
+            // wakes up that leads to it (kernel: cpufreq_update_util()).
             Governor::Schedutil if self.due(of.domain, now) => self.towards(of.domain),
             Governor::Schedutil => domain.now,
-            // An idle CPU makes no new requests.
-            Governor::Pstate => domain.now.min(highest),
             Governor::Hardware => {
                 let down = (now - domain.idle_since) / self.step.max(1);
                 let left = domain.now.saturating_sub(down.saturating_mul(self.change));
@@ -224,7 +214,6 @@ impl Freqs {
         let core = &self.cores[core];
         let wanted = match self.governor {
             Governor::Performance | Governor::Hardware => FULL,
-            Governor::Pstate => core.asked.unwrap_or(self.min),
             Governor::Schedutil => {
                 let used = core.asked.unwrap_or((core.used * FULL as f64) as u64);
                 ((used as f64 * HEADROOM) as u64).clamp(self.min, FULL)
@@ -282,7 +271,7 @@ impl Freqs {
     /// The frequency of the busy domain after a step towards its target.
     fn towards(&self, domain: usize) -> u64 {
         let change = match self.governor {
-            Governor::Performance | Governor::Pstate => FULL,
+            Governor::Performance => FULL,
             Governor::Schedutil | Governor::Hardware => self.change,
         };
         let domain = &self.domains[domain];

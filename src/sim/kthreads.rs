@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Kernel threads, a group of one task for each CPU. They compete with the other tasks. Some wake
-//! now and then, the governor's kworkers when a tick of their CPU calls them.
+//! Kernel threads, a group of one task for each CPU. They wake now and then, and compete with the
+//! other tasks.
 
 use super::load::{Expr, Group, Load, Step, Vary};
 use super::params::Params;
@@ -10,35 +10,25 @@ use std::sync::Arc;
 
 /// Adds the machine's kernel threads to a workload.
 pub fn add(load: &mut Load, params: &Params, machine: &Machine) {
-    let ns = |name| params.ns(name) as i64;
     let rate = params.per_second("noise_rate");
-    let each = Step::Sleep(Expr::number((1e9 / rate) as i64), Vary::Exponential);
-    let noise = [each, Step::Run(Expr::number(ns("noise_run")), Vary::No)];
-    let period = ns("kworker_period");
-    for cpu in &machine.cpus {
-        if rate > 0.0 {
-            load.groups.push(group("noise", cpu.id, &noise));
-        }
-        if period > 0 {
-            let run = Step::Run(Expr::number(ns("kworker_run")), Vary::No);
-            load.groups
-                .push(group("kworker", cpu.id, &[Step::Called, run]));
-        }
+    if rate <= 0.0 {
+        return;
     }
-}
-
-fn group(name: &str, cpu: u16, steps: &[Step]) -> Group {
-    let again = [Step::Jump(0)];
-    Group {
-        name: format!("{name}/{cpu}"),
-        kernel: true,
-        forked: false,
-        count: 1,
-        set: 0,
-        memory: 0,
-        attr: Attr::default(),
-        cpus: vec![(cpu, cpu)],
-        start: 0,
-        program: Arc::new(steps.iter().chain(&again).cloned().collect()),
+    let run = Expr::number(params.ns("noise_run") as i64);
+    let each = Step::Sleep(Expr::number((1e9 / rate) as i64), Vary::Exponential);
+    let program = Arc::new(vec![each, Step::Run(run, Vary::No), Step::Jump(0)]);
+    for cpu in &machine.cpus {
+        load.groups.push(Group {
+            name: format!("noise/{}", cpu.id),
+            kernel: true,
+            forked: false,
+            count: 1,
+            set: 0,
+            memory: 0,
+            attr: Attr::default(),
+            cpus: vec![(cpu.id, cpu.id)],
+            start: 0,
+            program: Arc::clone(&program),
+        });
     }
 }

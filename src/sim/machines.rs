@@ -13,7 +13,7 @@ use anyhow::Result;
 use std::path::Path;
 
 /// Names as in data/params.tsv, with descriptions.
-pub const MACHINES: [(&str, &str); 18] = [
+pub const MACHINES: [(&str, &str); 14] = [
     (
         "tr-3970x",
         "AMD Threadripper 3970X (Zen 2): 32 cores, 64 threads, 8 caches of 4 cores; source 003",
@@ -23,16 +23,8 @@ pub const MACHINES: [(&str, &str); 18] = [
         "AMD Ryzen 5 3400G (Zen+): 4 cores, 8 threads, one cache; source 001",
     ),
     (
-        "e7-8870v4/active",
-        "4 x Intel Xeon E7-8870 v4 (Broadwell): 80 cores, 160 threads, a cache a socket; intel_pstate's own loop; source 000",
-    ),
-    (
         "e7-8870v4/passive",
-        "the same; intel_cpufreq, schedutil; source 000",
-    ),
-    (
-        "e7-8870v4/powersave",
-        "the same; intel_pstate, slow; source 001",
+        "4 x Intel Xeon E7-8870 v4 (Broadwell): 80 cores, 160 threads, a cache a socket; schedutil; source 000",
     ),
     (
         "epyc-9654-2s",
@@ -45,14 +37,6 @@ pub const MACHINES: [(&str, &str); 18] = [
     (
         "fleming-2x24",
         "2 nodes of 12 cores, 48 threads; a report on source 002",
-    ),
-    (
-        "xeon-2s/16",
-        "2 x Intel Xeon of 16 cores: 64 threads, a cache a socket; read so; source 005",
-    ),
-    (
-        "xeon-2s/20",
-        "2 x Intel Xeon of 20 cores: 80 threads, a cache a socket; read so; source 006",
     ),
     (
         "tr-7980x",

@@ -78,20 +78,10 @@ impl Measured {
     pub fn new(load: &Load) -> Measured {
         Measured {
             measure: load.measure.clone(),
-            marks: vec![0; load.marks.len()],
-            latency: vec![Times::default(); load.marks.len()],
-            ..Measured::empty()
-        }
-    }
-
-    /// What a recording counts: it has no marks.
-    pub fn empty() -> Measured {
-        Measured {
-            measure: Measure::Time,
             since: None,
             until: 0,
-            marks: Vec::new(),
-            latency: Vec::new(),
+            marks: vec![0; load.marks.len()],
+            latency: vec![Times::default(); load.marks.len()],
             wakeups: Times::default(),
             busy_ns: 0,
             shared_ns: 0,

@@ -3,28 +3,24 @@
 //! workloads. The same seed gives the same run. docs/simulator.md says what is modelled and what is
 //! not.
 //!
-//! - `load/`: what tasks do; `wait`, `family`, `cond` and `pipe`: what they do to each other.
-//! - `machines`, `speed`, `freq`, `pstate`, `cstates`, `caches`, `lines`, `kthreads`, `cost`: the
+//! - `load/`: what tasks do; `wait`, `family` and `cond`: what they do to each other.
+//! - `machines`, `speed`, `freq`, `cstates`, `caches`, `lines`, `kthreads`, `cost`: the
 //!   machine, built from `params`. `daemon`: what userspace publishes to the policy.
 //! - `sched`: what the engine asks of a scheduler; `cpus`: which tasks each CPU has.
-//! - `ext`: the kernel's sched_ext around the policy; `fair/`: the kernel's fair class; `cosmos`:
-//!   another scheduler; `oracle`: an upper bound; `policy`: the names of all these.
+//! - `ext`: the kernel's sched_ext around the policy; `fair/`: the kernel's fair class; `oracle`:
+//!   an upper bound; `policy`: the names of all these.
 //! - `engine`: the loop, with faults; `clock`: its time; `measure`: the results; `runs`: many runs
 //!   in parallel.
 //! - `watch`: observers of a run; `trace/` draws it, `check` checks it, `swarm/` makes random cases
 //!   for the checks.
-//! - `recording/`: recordings of real machines, made and replayed.
-//! - `calibrate/`: measures this machine.
-//! - `table/`: published results beside simulated ones, and the matrix.
+//! - `matrix/`: roost beside eevdf on many machines and workloads.
 
 mod args;
 mod caches;
-mod calibrate;
 mod check;
 mod clock;
 mod command;
 mod cond;
-mod cosmos;
 mod cost;
 mod cpus;
 mod cstates;
@@ -38,18 +34,15 @@ mod kthreads;
 mod lines;
 pub mod load;
 mod machines;
+pub mod matrix;
 mod measure;
 mod oracle;
 mod params;
-mod pipe;
 mod policy;
-mod pstate;
-mod recording;
 mod runs;
 mod sched;
 mod speed;
 mod swarm;
-pub mod table;
 mod task;
 mod trace;
 mod wait;
@@ -58,20 +51,18 @@ mod watch;
 pub use crate::util::rng::Rng;
 #[cfg(feature = "internals")]
 pub use args::Plan;
-pub use args::{EXAMPLES, SimArgs, WORKLOADS, Wanted, plan};
-pub use calibrate::calibrate;
+#[cfg(feature = "internals")]
+pub use args::WORKLOADS;
+pub use args::{EXAMPLES, SimArgs, Wanted};
 #[cfg(feature = "internals")]
 pub use clock::Clock;
-pub use command::{Report, Row, list, run};
+#[cfg(feature = "internals")]
+pub use command::Report;
+pub use command::{list, run};
 pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
 pub use params::Params;
-#[cfg(feature = "internals")]
-pub use policy::Linux;
-pub use policy::{Policy, Rules};
-#[cfg(feature = "internals")]
-pub use recording::Recording;
-pub use recording::{RECORD_EXAMPLES, RecordArgs, record};
+pub use policy::Policy;
 pub use swarm::swarm;
 pub use trace::Pictures;
 
@@ -81,7 +72,6 @@ use crate::policy::config::Config;
 use crate::policy::settings::Settings;
 use anyhow::{Result, ensure};
 use check::Check;
-use cosmos::Cosmos;
 use daemon::Daemon;
 use engine::Engine;
 use ext::Ext;
@@ -107,12 +97,9 @@ impl Scenario<'_> {
         self.watched(()).map(|(measured, ())| measured)
     }
 
-    /// The workload and the modelled kernel threads, which a recording has already.
+    /// The workload and the modelled kernel threads.
     fn whole(&self) -> Load {
         let mut load = self.load.clone();
-        if load.recorded {
-            return load;
-        }
         kthreads::add(&mut load, &self.model.params, &self.model.machine);
         load
     }
@@ -127,12 +114,11 @@ impl Scenario<'_> {
     fn watched<W: Watch>(&self, watch: W) -> Result<(Measured, W)> {
         match self.policy {
             Policy::Ext(settings) => self.under(settings, watch, Ext::new),
-            Policy::Fair(rules, settings) => self.fair(*rules, settings, watch),
+            Policy::Fair(settings) => self.fair(settings, watch),
             Policy::Pinned => {
                 let placement = Settings::of_preset("mainline")?;
-                self.fair(Rules::EEVDF, &placement, watch)
+                self.fair(&placement, watch)
             }
-            Policy::Cosmos => self.under(&Settings::default(), watch, Cosmos::new),
             Policy::Oracle => {
                 let measured = oracle::bound(&self.load, self.model.hardware()?)?;
                 Ok((measured, watch))
@@ -140,9 +126,9 @@ impl Scenario<'_> {
         }
     }
 
-    fn fair<W: Watch>(&self, rules: Rules, settings: &Settings, watch: W) -> Result<(Measured, W)> {
+    fn fair<W: Watch>(&self, settings: &Settings, watch: W) -> Result<(Measured, W)> {
         let ends = fair::Ends::of(settings.features);
-        let sched = |kernel, tasks| Fair::new(kernel, tasks, rules, ends, &self.model.params);
+        let sched = |kernel, tasks| Fair::new(kernel, tasks, ends, &self.model.params);
         self.under(settings, watch, sched)
     }
 
@@ -155,12 +141,11 @@ impl Scenario<'_> {
     ) -> Result<(Measured, W)> {
         let load = self.whole();
         let tasks = load.tasks();
-        let mut hardware = self.model.hardware()?;
-        hardware.cstates.of(self.policy.linux());
+        let hardware = self.model.hardware()?;
         let masks = self.masks(&load, &hardware.facts)?;
         let mut tunables = Config::default().tunables(&self.model.listens(), true, false);
         if load.faults.watchdog > 0 {
-            tunables.wait_bound_ns = load.faults.watchdog / 2;
+            tunables.wait_bound_ns = load.faults.watchdog / 4;
         }
         // Loads the policy for the machine without the CPUs in `away`.
         let anew = |away: &[usize]| {

@@ -128,47 +128,6 @@ impl Params {
         meant(name, &names).unwrap_or_else(|| "--list shows those there are".to_string())
     }
 
-    /// Sets the values of a file with rows as in data/params.tsv, as `sim calibrate` writes it.
-    /// What was measured counts, also beyond the range that was thought plausible. Errors name the
-    /// line.
-    pub fn read(&mut self, text: &str) -> Result<()> {
-        let rows = (1..).zip(text.lines());
-        for (number, line) in rows.filter(|(_, l)| !l.is_empty() && !l.starts_with('#')) {
-            if number > 1 || !line.starts_with("name\t") {
-                self.measured(line)
-                    .with_context(|| format!("line {number}"))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn measured(&mut self, line: &str) -> Result<()> {
-        let row = split(line).with_context(|| {
-            format!("{line:?} where a row was expected: name, machine, value, range, unit, what, source, with tabs between")
-        })?;
-        let at = self.all.binary_search_by_key(&row.name, |p| p.name);
-        let Ok(at) = at else {
-            bail!(
-                "there is no parameter {}: {}",
-                row.name,
-                self.instead(row.name)
-            );
-        };
-        let param = &mut self.all[at];
-        if param.unit != row.unit {
-            bail!("{} is in {}, not {}", row.name, param.unit, row.unit);
-        }
-        let least = match param.unit {
-            Unit::Count | Unit::PerSecond => 0.0,
-            _ => f64::MIN_POSITIVE,
-        };
-        if !(least..=1e6).contains(&row.value) {
-            bail!("{} cannot be {} {}", row.name, row.value, row.unit);
-        }
-        (param.value, param.low, param.high) = (row.value, row.low, row.high);
-        Ok(())
-    }
-
     /// Sets a value from NAME=VALUE, as given with --param.
     pub fn change(&mut self, text: &str) -> Result<()> {
         let told = || format!("--param {text}");

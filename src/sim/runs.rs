@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Parallel runs, on as many threads as there are CPUs. The results do not depend on their order.
 
-use crate::util::stderr::{say, text};
+use crate::util::stderr::{replace_line, say, text};
 use anyhow::{Result, anyhow};
 use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;
@@ -49,6 +49,8 @@ pub fn all<T: Send>(jobs: usize, run: impl Fn(usize) -> Result<T> + Sync) -> Res
 }
 
 fn show(ended: usize, all: usize) {
-    let end = if ended == all { "\n" } else { "" };
-    text(&format!("\r{ended} of {all} runs{end}"));
+    replace_line(&format!("{ended} of {all} runs"));
+    if ended == all {
+        text("\n");
+    }
 }

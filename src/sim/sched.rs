@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the engine asks of any scheduler.
 
-use super::policy::Linux;
 use super::task::Task;
 use crate::bpf::intf::CAPACITY_SCALE;
 use crate::native::sys::{self, timer_kind};
@@ -17,8 +16,6 @@ pub struct Wake {
     pub fork: bool,
     /// The task ran and goes on here with a new program.
     pub exec: bool,
-    /// An interrupt wakes it.
-    pub timer: bool,
 }
 
 impl Wake {
@@ -29,20 +26,12 @@ impl Wake {
             sync: false,
             fork: false,
             exec: false,
-            timer: false,
         }
     }
 
     pub fn fork(cpu: usize) -> Wake {
         Wake {
             fork: true,
-            ..Wake::by(cpu)
-        }
-    }
-
-    pub fn timer(cpu: usize) -> Wake {
-        Wake {
-            timer: true,
             ..Wake::by(cpu)
         }
     }
@@ -116,10 +105,6 @@ pub trait Scheduler {
     /// it may no longer use, it goes to wait on one that it may. True: it ran and was stopped, so
     /// the CPU picks next. Not called between placement and arrival.
     fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool;
-    /// The kernel around it.
-    fn linux(&self) -> Linux {
-        Linux::default()
-    }
     /// True if a task that is in the kernel can lose its CPU there. The fair class lets it come out
     /// first: without full preemption it always did, and with lazy preemption it asks by
     /// resched_curr_lazy() (since 6.13). sched_ext asks by resched_curr().

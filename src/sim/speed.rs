@@ -4,12 +4,40 @@
 
 use super::freq::Freqs;
 use super::params::Params;
-use super::pstate::{Cycles, Pstate, Reader};
 use crate::bpf::intf::CAPACITY_SCALE;
 use crate::machine::Facts;
 
 /// Work per ns at full speed.
 pub const FULL: u64 = 1 << 20;
+
+/// What has been counted on a CPU (APERF, MPERF).
+#[derive(Clone, Copy, Debug, Default)]
+struct Cycles {
+    /// ns that the CPU was busy.
+    busy: u64,
+    /// The same, times the frequency.
+    done: u64,
+}
+
+impl Cycles {
+    fn ran(&mut self, ns: u64, frequency: u64) {
+        self.busy += ns;
+        self.done += ns * frequency;
+    }
+}
+
+/// A reader of the counters.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reader(Cycles);
+
+impl Reader {
+    /// The mean frequency since the last read, while the CPU was busy. None: it was idle.
+    fn read(&mut self, counted: Cycles) -> Option<u64> {
+        let before = std::mem::replace(&mut self.0, counted);
+        let busy = counted.busy - before.busy;
+        (counted.done - before.done).checked_div(busy)
+    }
+}
 
 /// What is counted on a CPU.
 struct Counters {
@@ -20,7 +48,6 @@ struct Counters {
     since: u64,
     cycles: Cycles,
     tick: Reader,
-    driver: Pstate,
 }
 
 /// Which CPUs are busy, and the speed of each that follows from it.
@@ -37,8 +64,6 @@ pub struct Cores {
     freqs: Freqs,
     cpus: Vec<Counters>,
     threads: Vec<Vec<usize>>,
-    /// The time between samples of the cpufreq driver, ns.
-    sample: u64,
 }
 
 impl Cores {
@@ -56,19 +81,16 @@ impl Cores {
             threads[core].push(cpu);
         }
         let freqs = Freqs::new(params, &nodes, &domains[..cores]);
-        let (lowest, highest) = (params.khz("freq_min"), params.khz("freq_max"));
         let counters = |_| Counters {
             busy: false,
             asked: None,
             since: 0,
             cycles: Cycles::default(),
             tick: Reader::default(),
-            driver: Pstate::new(lowest, highest),
         };
         Cores {
             cpus: core_of.iter().map(counters).collect(),
             threads,
-            sample: params.ns("freq_sample"),
             smt: part("smt_speed"),
             smt_memory: part("smt_speed_memory"),
             core_of,
@@ -90,29 +112,13 @@ impl Cores {
         }
     }
 
-    /// Calls the CPU's cpufreq driver.
-    fn called(&mut self, cpu: usize, now: u64) {
-        if !self.freqs.sampled() {
-            return;
-        }
-        let counters = &mut self.cpus[cpu];
-        let cycles = counters.cycles;
-        counters.driver.called(cycles, now, self.sample);
-        self.vote(self.core_of[cpu]);
-    }
-
     /// Asks for the highest frequency that a busy thread of the core wants.
     fn vote(&mut self, core: usize) {
-        let sampled = self.freqs.sampled();
-        let asks = |c: &Counters| match sampled {
-            true => Some(c.driver.asks()),
-            false => c.asked,
-        };
         let busy = self.threads[core]
             .iter()
             .map(|&cpu| &self.cpus[cpu])
             .filter(|c| c.busy);
-        if let Some(most) = busy.filter_map(asks).max() {
+        if let Some(most) = busy.filter_map(|c| c.asked).max() {
             self.freqs.ask(core, most);
         }
     }
@@ -122,7 +128,6 @@ impl Cores {
     pub fn tick(&mut self, cpu: usize, now: u64) -> u64 {
         let core = self.core_of[cpu];
         self.count(core, now);
-        self.called(cpu, now);
         let counters = &mut self.cpus[cpu];
         let mean = counters.tick.read(counters.cycles);
         mean.unwrap_or(self.freqs.of(core))
@@ -133,9 +138,6 @@ impl Cores {
         let core = self.core_of[cpu];
         self.count(core, now);
         self.cpus[cpu].busy = busy;
-        if busy {
-            self.called(cpu, now);
-        }
         self.vote(core);
         let threads = &mut self.busy[core];
         if busy {
@@ -182,13 +184,10 @@ impl Cores {
         self.freqs.of(self.core_of[cpu])
     }
 
-    /// The scheduler asks for a part of the highest frequency. intel_pstate's own loop ignores
-    /// that.
+    /// The scheduler asks for a part of the highest frequency.
     pub fn ask(&mut self, cpu: usize, part: u64) {
-        if !self.freqs.sampled() {
-            self.cpus[cpu].asked = Some(part);
-            self.vote(self.core_of[cpu]);
-        }
+        self.cpus[cpu].asked = Some(part);
+        self.vote(self.core_of[cpu]);
     }
 
     /// Frequencies take a step, where one is due. Returns when that of a busy core needs the next.
@@ -215,5 +214,21 @@ impl Cores {
     /// ns until a step is due, if the CPU's core or its neighbours are not at their target.
     pub fn behind(&self, cpu: usize, now: u64) -> Option<u64> {
         self.freqs.behind(self.core_of[cpu], self.busy(cpu), now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOWEST: u64 = FULL * 2 / 5;
+
+    #[test]
+    fn a_reader_sees_the_mean_of_what_was_busy() {
+        let (mut reader, mut counted) = (Reader::default(), Cycles::default());
+        counted.ran(3_000_000, FULL);
+        counted.ran(1_000_000, LOWEST);
+        assert_eq!(reader.read(counted), Some((3 * FULL + LOWEST) / 4));
+        assert_eq!(reader.read(counted), None);
     }
 }

@@ -3,7 +3,6 @@
 
 use super::cost::Move;
 use super::load::{Group, Known};
-use super::pipe::AtPipe;
 use super::sched::Wake;
 use crate::native::Attr;
 use std::collections::VecDeque;
@@ -56,8 +55,6 @@ pub struct Task {
     pub first: bool,
     /// It spins at a barrier.
     pub spins: bool,
-    /// How far it has come with a pipe.
-    pub pipe: AtPipe,
     /// It runs now.
     pub on_cpu: bool,
     /// Its CPU picks as soon as it comes out of the kernel (kernel: TIF_NEED_RESCHED).
@@ -99,17 +96,9 @@ pub struct Task {
 }
 
 impl Task {
-    /// True if it does what the kernel does for it: wakes or forks a task, or reads or writes a
-    /// pipe.
+    /// True if it does what the kernel does for it: wakes or forks a task.
     pub fn in_kernel(&self) -> bool {
-        !matches!(self.then, Then::Step) || self.pipe.inside()
-    }
-
-    /// Another task gets its CPU.
-    pub fn gives_way(&mut self) {
-        if self.pipe.stops_spinning() {
-            self.left = 0;
-        }
+        !matches!(self.then, Then::Step)
     }
 
     /// Task number `me` of group number `group`, which is `of`. `loops`: how deep loops are nested;
@@ -128,7 +117,6 @@ impl Task {
             stamp: 0,
             first: false,
             spins: false,
-            pipe: AtPipe::default(),
             on_cpu: false,
             resched: false,
             stuck: false,

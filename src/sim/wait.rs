@@ -7,7 +7,6 @@ use super::cost::Costs;
 use super::lines::{Lines, Shared};
 use super::load::{Expr, Load, Step, Vary, Which};
 use super::measure::Measured;
-use super::pipe::{Pipe, Way};
 use super::speed::FULL;
 use super::task::{Task, Then};
 use crate::native::TaskId;
@@ -77,8 +76,6 @@ pub struct Wait {
     loops: usize,
     timers: usize,
     pub(super) channels: Vec<Channel>,
-    /// The state of each channel as a kernel pipe.
-    pub(super) pipes: Vec<Pipe>,
     locks: Vec<Lock>,
     /// The tasks that wait for each condition.
     pub(super) conds: Vec<VecDeque<TaskId>>,
@@ -103,7 +100,6 @@ impl Wait {
             conds: vec![VecDeque::new(); load.conds],
             shared: vec![None; load.timers],
             channels: load.channels.iter().map(|_| Channel::default()).collect(),
-            pipes: load.channels.iter().map(|_| Pipe::default()).collect(),
             locks: (0..load.locks).map(|_| Lock::default()).collect(),
             barriers: load.barriers.iter().map(|_| Vec::new()).collect(),
             freed: Vec::new(),
@@ -215,7 +211,7 @@ impl Wait {
             if tasks[task].idle_steps > MOST_IDLE_STEPS {
                 return Came::Circles;
             }
-            if let Some(came) = self.step(step, tasks, task, now, costs, measured) {
+            if let Some(came) = self.step(step, tasks, task, now, measured) {
                 return came;
             }
         }
@@ -259,14 +255,11 @@ impl Wait {
     fn reaches(&mut self, step: &Step, task: &mut Task, costs: &Costs) -> bool {
         let shared = match step {
             Step::Send(which, _) | Step::Receive(which) | Step::Answer(which, _) => {
-                let at = self.which(which, task);
-                // The lines of a pipe come with its mutex.
-                if self.load.channels[at].paged.is_some() {
-                    return false;
-                }
-                Shared::Channel(at)
+                Shared::Channel(self.which(which, task))
             }
-            Step::Lock(which) | Step::Unlock(which) => Shared::Lock(self.which(which, task)),
+            Step::Lock(which) | Step::Poll(which) | Step::Unlock(which) => {
+                Shared::Lock(self.which(which, task))
+            }
             Step::Barrier(at) => Shared::Barrier(*at),
             _ => return false,
         };
@@ -287,7 +280,6 @@ impl Wait {
         tasks: &mut [Task],
         id: TaskId,
         now: u64,
-        costs: &Costs,
         measured: &mut Measured,
     ) -> Option<Came> {
         let task = &mut tasks[id];
@@ -297,7 +289,6 @@ impl Wait {
             Step::Runtime(ns) => return Wait::runs_until(ns, task, now),
             Step::Sleep(ref ns, vary) => return Some(self.sleep(ns, vary, task, now)),
             Step::Until(ref period) => return Some(Wait::sleep_until(period, task, now)),
-            Step::Called => return Some(Came::Sleeps(None)),
             Step::Timer {
                 at,
                 first,
@@ -313,10 +304,11 @@ impl Wait {
                 change.apply(&mut task.attr);
                 return Some(Came::Changes);
             }
-            Step::Send(ref which, tag) => return self.send(which, tag, tasks, id, costs),
-            Step::Receive(ref which) => return self.receive(which, tasks, id, costs),
+            Step::Send(ref which, tag) => return self.send(which, tag, task, id),
+            Step::Receive(ref which) => return self.receive(which, task, id),
             Step::Answer(ref from, ref to) => self.answer(from, to, task),
             Step::Lock(ref which) => return self.lock(which, task, id),
+            Step::Poll(ref which) => return self.poll(which, task, id),
             Step::Unlock(ref which) => self.unlock(which, task),
             Step::Barrier(at) => return self.barrier(at, tasks, id),
             Step::Join(cond) => self.joins(cond, task, id),
@@ -358,20 +350,9 @@ impl Wait {
         Came::Sleeps(Some((now + period) / period * period))
     }
 
-    fn send(
-        &mut self,
-        which: &Which,
-        tag: usize,
-        tasks: &mut [Task],
-        id: TaskId,
-        costs: &Costs,
-    ) -> Option<Came> {
-        let task = &mut tasks[id];
+    fn send(&mut self, which: &Which, tag: usize, task: &mut Task, id: TaskId) -> Option<Came> {
         let at = self.which(which, task);
         let of = self.load.channels[at];
-        if of.paged.is_some() {
-            return self.pipes(at, Way::Write(tag), tasks, id, costs);
-        }
         let channel = &mut self.channels[at];
         if channel.messages.len() as u64 >= of.capacity {
             channel.writers.push_back(id);
@@ -384,19 +365,9 @@ impl Wait {
         None
     }
 
-    fn receive(
-        &mut self,
-        which: &Which,
-        tasks: &mut [Task],
-        id: TaskId,
-        costs: &Costs,
-    ) -> Option<Came> {
-        let task = &mut tasks[id];
+    fn receive(&mut self, which: &Which, task: &mut Task, id: TaskId) -> Option<Came> {
         let at = self.which(which, task);
         let of = self.load.channels[at];
-        if of.paged.is_some() {
-            return self.pipes(at, Way::Read, tasks, id, costs);
-        }
         let channel = &mut self.channels[at];
         let Some(message) = channel.messages.pop_front() else {
             channel.readers.push_back(id);
@@ -434,6 +405,17 @@ impl Wait {
         if lock.holder.is_some() {
             lock.waiters.push_back(id);
             return Some(Wait::sleep_and_repeat(task));
+        }
+        lock.holder = Some(id);
+        None
+    }
+
+    fn poll(&mut self, which: &Which, task: &mut Task, id: TaskId) -> Option<Came> {
+        let at = self.which(which, task);
+        let lock = &mut self.locks[at];
+        if lock.holder.is_some() {
+            task.pc -= 1;
+            return Some(Came::Yields);
         }
         lock.holder = Some(id);
         None

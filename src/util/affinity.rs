@@ -26,10 +26,6 @@ impl Affinity {
         Ok(sched_setaffinity(None, &self.0)?)
     }
 
-    pub fn has(&self, cpu: u16) -> bool {
-        self.0.is_set(cpu.into())
-    }
-
     /// True if each of its CPUs is in `other`.
     pub fn within(&self, other: &Affinity) -> bool {
         (0..CpuSet::MAX_CPU).all(|cpu| !self.0.is_set(cpu) || other.0.is_set(cpu))

@@ -5,9 +5,11 @@
 pub mod affinity;
 #[cfg(any(feature = "ab", feature = "sim"))]
 pub mod distributions;
+pub mod escape;
 pub(crate) mod folder;
-pub(crate) mod hash;
 pub mod journal;
+#[cfg(feature = "ab")]
+pub mod lock;
 pub mod names;
 pub mod parse;
 pub mod plain_file;

@@ -2,12 +2,17 @@
 //! Prints to stderr, whose reader may have gone, have stopped, or have no room. Printing neither
 //! fails nor waits for it: the scheduler goes on. `eprintln!` panics where the reader has gone, so
 //! clippy refuses it (lib.rs).
+//!
+//! Nothing that is printed steers a terminal. If systemd's journal reads it, each line has a
+//! priority: without one, a line that begins with a name could claim any.
 
+use super::{escape, journal};
+use log::Level;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Result, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,22 +37,49 @@ static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// To be called before privileges are dropped: a terminal may belong to another user.
 pub fn open() {
-    OWN.get_or_init(|| {
-        let stderr = std::io::stderr();
-        let is_pipe = |mode| FileType::from_raw_mode(mode) == FileType::Fifo;
-        let blocks = stderr.is_terminal() || fstat(&stderr).is_ok_and(|stat| is_pipe(stat.st_mode));
-        let mut options = File::options();
-        let options = options
-            .append(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-        blocks
-            .then(|| options.open("/proc/self/fd/2").ok())
-            .flatten()
-    });
+    OWN.get_or_init(|| own(&std::io::stderr()));
+}
+
+/// None: it is neither pipe nor terminal, or cannot be opened once more.
+fn own(file: &(impl AsFd + IsTerminal)) -> Option<File> {
+    let is_pipe = |mode| FileType::from_raw_mode(mode) == FileType::Fifo;
+    let blocks = file.is_terminal() || fstat(file).is_ok_and(|stat| is_pipe(stat.st_mode));
+    let mut options = File::options();
+    let options = options
+        .append(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    blocks.then(|| options.open(path).ok()).flatten()
 }
 
 /// Prints a text of whole lines. If a part is lost, the next text begins on a line of its own.
 pub fn text(text: &str) {
+    at(Level::Info, text);
+}
+
+/// Prints one line, whatever names are in it, with this priority in the journal.
+pub fn line(level: Level, line: &str) {
+    at(level, &(escape::line(line) + "\n"));
+}
+
+fn at(level: Level, text: &str) {
+    put_out(&as_read(level, text, journal::reads_stderr()));
+}
+
+fn as_read(level: Level, text: &str, by_journal: bool) -> String {
+    let text = escape::text(text);
+    match by_journal {
+        true => journal::lines(level, &text),
+        false => text.into_owned(),
+    }
+}
+
+/// Replaces the current line of a terminal.
+pub fn replace_line(line: &str) {
+    put_out(&format!("\r\x1b[K{}", escape::line(line)));
+}
+
+fn put_out(text: &str) {
     open();
     let mut stderr = std::io::stderr().lock();
     match OWN.get().and_then(Option::as_ref) {
@@ -106,7 +138,7 @@ fn takes(out: &impl AsFd, patience: &Timespec) -> bool {
 
 /// Prints one line, as `eprintln!` does.
 macro_rules! say {
-    ($($words:tt)*) => { $crate::util::stderr::text(&(format!($($words)*) + "\n")) };
+    ($($words:tt)*) => { $crate::util::stderr::line(log::Level::Info, &format!($($words)*)) };
 }
 pub(crate) use say;
 
@@ -128,7 +160,26 @@ impl Write for Stderr {
 mod tests {
     use super::*;
     use std::io::{Read, pipe};
+    use std::os::fd::FromRawFd;
+    use std::ptr::{null, null_mut};
     use std::time::Instant;
+
+    /// Its reader reads no more.
+    fn is_filled_soon(out: &mut (impl Write + AsFd)) {
+        let line = "x".repeat(AT_ONCE);
+        let begin = Instant::now();
+        let written = (0..1000).take_while(|_| print(out, &line)).count();
+        assert!(written < 1000, "it is never full");
+        assert!(begin.elapsed().as_secs() < 10);
+    }
+
+    #[test]
+    fn a_name_in_a_dump_is_no_line_with_a_priority_of_its_own() {
+        let dump = "x\x1b]0;p\x07\n<0>y\n";
+        assert_eq!(as_read(Level::Info, dump, false), "x\\x1b]0;p\\x07\n<0>y\n");
+        let read = as_read(Level::Warn, dump, true);
+        assert_eq!(read, "<4>x\\x1b]0;p\\x07\n<4><0>y\n");
+    }
 
     #[test]
     fn a_reader_that_has_gone_or_stopped_holds_nobody_up() {
@@ -138,15 +189,37 @@ mod tests {
         reader.read_exact(&mut got).unwrap();
         assert_eq!(&got, b"a\n");
 
-        let line = "x".repeat(AT_ONCE);
-        let begin = Instant::now();
-        let written = (0..1000).take_while(|_| print(&mut writer, &line)).count();
-        assert!(written < 1000, "the pipe is never full");
-        assert!(begin.elapsed().as_secs() < 10);
-
+        is_filled_soon(&mut writer);
         drop(reader);
         assert!(!print(&mut writer, "b\n"));
         let mut full = File::options().write(true).open("/dev/full").unwrap();
         assert!(!print(&mut full, "b\n"));
+    }
+
+    /// It stops the flow (Ctrl-S), or does not read.
+    #[test]
+    fn a_terminal_whose_reader_stops_holds_nobody_up() {
+        let (mut reader, mut terminal) = (0, 0);
+        // SAFETY: the two descriptors are new; the other pointers may be null.
+        let [mut reader, terminal] = unsafe {
+            let pair = (&raw mut reader, &raw mut terminal);
+            assert_eq!(libc::openpty(pair.0, pair.1, null_mut(), null(), null()), 0);
+            [reader, terminal].map(|fd| File::from_raw_fd(fd))
+        };
+        let mut own = own(&terminal).unwrap();
+        assert!(print(&mut own, "a\n"));
+        let mut got = [0; 3];
+        reader.read_exact(&mut got).unwrap();
+        assert_eq!(&got, b"a\r\n");
+
+        // SAFETY: a plain call on a descriptor that is alive.
+        let flow = |what| assert_eq!(unsafe { libc::tcflow(terminal.as_raw_fd(), what) }, 0);
+        flow(libc::TCOOFF);
+        assert!(!print(&mut own, "b\n"));
+        flow(libc::TCOON);
+        assert!(print(&mut own, "c\n"));
+        is_filled_soon(&mut own);
+        drop(reader);
+        assert!(!print(&mut own, "b\n"));
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Words for people.
 
+use super::escape::steers;
+
 /// '1 core', '2 cores'.
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
@@ -15,9 +17,9 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Replaces control characters and cuts the text to `max` characters.
+/// Replaces what steers a terminal and cuts the text to `max` characters.
 pub fn tidy(text: &str, max: usize) -> String {
-    let plain = |c: char| if c.is_control() { '?' } else { c };
+    let plain = |c: char| if steers(c) { '?' } else { c };
     text.chars().map(plain).take(max).collect()
 }
 

@@ -8,7 +8,7 @@ use nix::unistd::{Gid, Group, Uid, geteuid, getgrouplist, setgid, setgroups, set
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, fchown, lchown};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -174,30 +174,6 @@ pub fn give_back(made: &File, path: &Path) {
             path.display()
         );
     }
-}
-
-/// The same for a folder and all in it. `path` must lead to this folder for sure, and no other user
-/// may enter the folder yet.
-pub fn give_back_folder(folder: &File, path: &Path, name: &Path) {
-    fn give(path: &Path, user: &User) -> Result<()> {
-        for entry in std::fs::read_dir(path)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                give(&entry.path(), user)?;
-            }
-            lchown(entry.path(), Some(user.uid), Some(user.gid))?;
-        }
-        Ok(())
-    }
-    let within = match User::of(None) {
-        Ok(Some(user)) => give(path, &user),
-        _ => Ok(()),
-    };
-    if let Err(e) = within {
-        let name = name.display();
-        say!("warning: cannot give what is in {name} to the invoking user: {e:#}");
-    }
-    give_back(folder, name);
 }
 
 /// The name of `user` (None: the current user), or the number if the passwd database has no name.

@@ -137,8 +137,15 @@ impl Note {
 
     /// The run ends.
     pub fn end(self, cause: Cause, why: &str) {
-        // Another run may have begun since the kernel's own scheduler is back.
-        if Run::read(&self.stats).is_some_and(|run| run.process != self.run.process) {
+        // Another run may have begun since the kernel's own scheduler is back. A start that was
+        // refused because this run was there has a note if this one has none.
+        let refused = |run: &Run| {
+            run.end
+                .as_ref()
+                .is_some_and(|e| e.cause == Cause::NotStarted)
+        };
+        let other = |run: &Run| run.process != self.run.process && !refused(run);
+        if Run::read(&self.stats).as_ref().is_some_and(other) {
             return;
         }
         let written = self.run.ends(cause, why).write(&self.stats);
@@ -158,6 +165,8 @@ impl Note {
 /// write is not.
 pub fn not_started(stats: &Path, why: &str) {
     if !Run::read(stats).is_some_and(|run| run.goes_on()) {
+        // A start that is refused early has made no socket, and so no folder.
+        let _ = stats.parent().map(fs::create_dir_all);
         let _ = Run::begins().ends(Cause::NotStarted, why).write(stats);
     }
 }
@@ -296,6 +305,26 @@ mod tests {
         assert_eq!(last.page, Some(NOT_STARTED_PAGE));
     }
 
+    #[test]
+    fn a_start_that_is_refused_early_is_noted_too() {
+        let (folder, _) = folder();
+        let stats = folder.path().join("a/b/stats");
+        not_started(&stats, "no");
+        assert_eq!(last(&stats).unwrap().why, "no");
+    }
+
+    /// This process has no note, as on a full disk; another one was refused because of it.
+    #[test]
+    fn a_refused_start_does_not_hide_how_the_run_ended() {
+        let (_folder, stats) = folder();
+        let note = Note::begin(&stats);
+        fs::remove_file(path(&stats)).unwrap();
+        not_started(&stats, "no");
+        killed(&stats);
+        note.end(Cause::Error, "EXIT: stall");
+        assert_eq!(last(&stats).unwrap().why, "EXIT: stall");
+    }
+
     /// A link of another user must not lead the write elsewhere.
     #[test]
     fn a_link_is_replaced_and_not_followed() {
@@ -310,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_note_that_cannot_be_written_changes_nothing() {
-        let stats = Path::new("/nowhere/stats");
+        let stats = Path::new("/dev/null/stats");
         Note::begin(stats).end(Cause::Signal, "");
         not_started(stats, "");
         assert_eq!(last(stats), None);

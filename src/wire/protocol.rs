@@ -73,6 +73,16 @@ pub enum Op {
     },
 }
 
+impl Op {
+    /// It changes nothing, and its answer may be long.
+    pub fn lists(&self) -> bool {
+        matches!(
+            self,
+            Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {} | Op::Save {}
+        )
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 pub struct Request {
     pub req: String,

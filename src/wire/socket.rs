@@ -10,6 +10,7 @@ mod access;
 mod peer;
 
 pub use access::kept_out;
+use peer::check_server;
 pub use peer::peer_pidfd;
 
 use crate::util::refusal::{Refused, refuse};
@@ -31,6 +32,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const CLIENTS_MAX: usize = 32;
+/// Of these, the places that only root and the user of this process may take.
+const CLIENTS_OURS: usize = 4;
 const LINE_MAX: usize = 4096;
 /// A request must arrive whole within this time, and the client must accept an answer within it.
 const LINE_TIME: Duration = Duration::from_secs(5);
@@ -41,6 +44,9 @@ const REQUEST: LineLimits = LineLimits {
     begin: IDLE_TIME,
     whole: LINE_TIME,
 };
+
+/// Longest answer that a client accepts, bytes. All CPUs of the largest machine are about 4 MB.
+pub const ANSWER_MAX: usize = 8 << 20;
 
 /// Limits for reading one line from an untrusted peer.
 pub struct LineLimits {
@@ -105,7 +111,7 @@ pub struct SocketFile {
 impl SocketFile {
     /// Makes accept() return in the listener.
     pub fn wake(&self) {
-        let _ = UnixStream::connect(&self.path);
+        let _ = connect(&self.path, LINE_TIME);
     }
 }
 
@@ -172,8 +178,12 @@ impl Shared {
 
     /// False: there are too many clients, or the stream cannot be duplicated.
     fn admit(&self, id: u64, stream: &UnixStream) -> bool {
+        let most = match peer::is_ours(stream) {
+            true => CLIENTS_MAX,
+            false => CLIENTS_MAX - CLIENTS_OURS,
+        };
         let mut clients = self.clients();
-        if clients.len() >= CLIENTS_MAX {
+        if clients.len() >= most {
             return false;
         }
         stream
@@ -237,7 +247,7 @@ impl Purpose {
                 path.display()
             );
         }
-        match UnixStream::connect(path) {
+        match connect(path, LINE_TIME) {
             Ok(_) => bail!(
                 "{} at {}: stop it or give another {option}",
                 self.served,
@@ -299,14 +309,15 @@ fn bind_private(path: &Path, group: Option<u32>) -> Result<UnixListener, NotBoun
     Ok(listener)
 }
 
-/// Waits at most `patience` for the connection, which takes long while too many others connect, and
-/// for each write.
+/// A connection to a server of root or of the current user. Waits at most `patience` for it, which
+/// takes long while too many others connect, and for each write.
 pub fn connect(path: &Path, patience: Duration) -> std::io::Result<UnixStream> {
     let (at, len) = address(path)?;
     let stream = UnixStream::from(stream_socket()?);
     stream.set_write_timeout(Some(patience))?;
     // SAFETY: a plain call on a descriptor and an address that are alive.
     ok(unsafe { libc::connect(stream.as_raw_fd(), (&raw const at).cast(), len) })?;
+    check_server(&stream)?;
     Ok(stream)
 }
 
@@ -376,7 +387,7 @@ fn listen(listener: &UnixListener, shared: &Arc<Shared>) {
 fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> {
     stream.set_write_timeout(Some(LINE_TIME))?;
     if !shared.admit(id, &stream) {
-        let text = format!("all {CLIENTS_MAX} connections are in use");
+        let text = "all connections are in use";
         // A client that has gone already must not delay the next one.
         let _ = send(&mut stream, Err(refuse(libc::EBUSY, text)));
         return Ok(());

@@ -7,6 +7,7 @@ use scx_roost::ab::child::{
 use scx_roost::ab::metric::Measured;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,12 @@ use std::time::{Duration, Instant};
 pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a program printed, and how it ended.
+pub fn output(command: &mut Command) -> Output {
+    let _alone = alone();
+    command.output().unwrap()
 }
 
 pub fn workload(script: &str) -> Workload {
@@ -76,8 +83,9 @@ fn work_that_ends_just_after_the_command_is_a_part_of_it() {
     let sample = runs(&workload("sleep 0.12 &")).unwrap();
     let wall = sample.values[&Measured::Wall];
     assert!((0.12..1.0).contains(&wall), "{sample:?}");
-    let alone = runs(&workload("true")).unwrap();
-    assert!(alone.values[&Measured::Wall] < 0.1, "{alone:?}");
+    // Beside other tests even a command that does nothing may take so long, but not always.
+    let alone = || runs(&workload("true")).unwrap().values[&Measured::Wall];
+    assert!((0..20).any(|_| alone() < 0.1));
 }
 
 #[test]
@@ -220,6 +228,12 @@ fn what_forks_away_or_daemonises_is_found_and_ended() {
     for (script, how) in [
         ("sleep 7656 &", "forked away"),
         ("(setsid sleep 7656 &) ; sleep 0.3", "daemonised"),
+        // A name may be any bytes.
+        (
+            "d=$(mktemp -d); s=$d/$(printf 'sleep (\\n\\377'); cp $(command -v sleep) \"$s\"; \"$s\" 7656 & \
+             sleep 0.3; rm -r $d",
+            "sleep (\n\u{fffd} (",
+        ),
     ] {
         let told = failure(script);
         assert!(
@@ -231,6 +245,15 @@ fn what_forks_away_or_daemonises_is_found_and_ended() {
     }
     // A process that ends right after the command is no leftover.
     runs(&workload("sleep 0.05 &")).unwrap();
+}
+
+/// Another user's command could type into root's terminal, if that were its controlling one.
+#[test]
+fn the_command_has_a_session_of_its_own() {
+    runs(&workload(
+        "set -- $(cat /proc/$$/stat); test $$ = $5 -a $$ = $6",
+    ))
+    .unwrap();
 }
 
 #[test]
@@ -294,10 +317,7 @@ fn energy_is_the_packages_and_counters_wrap() {
 #[test]
 fn waiting_for_a_stuck_process_ends() {
     let _alone = alone();
-    let mut child = std::process::Command::new("sleep")
-        .arg("7666")
-        .spawn()
-        .unwrap();
+    let mut child = Command::new("sleep").arg("7666").spawn().unwrap();
     let pid = child.id() as i32;
     assert!(!reaped_within(pid, Duration::from_millis(50)));
     child.kill().unwrap();

@@ -2,7 +2,7 @@
 //! The page that a report is written to. No other file is overwritten, even if somebody prepared
 //! the path for that.
 
-use crate::child::alone;
+use crate::child::output;
 use crate::played::{complete, lines};
 use scx_roost::ab::page::Page;
 use scx_roost::ab::report::Report;
@@ -10,7 +10,7 @@ use scx_roost::ab::report::html::html;
 use std::fs;
 use std::os::unix::fs::{lchown, symlink};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// A folder with the result file 'r'.
 fn folder() -> tempfile::TempDir {
@@ -25,14 +25,9 @@ fn command(folder: &Path, words: &str) -> Command {
     command
 }
 
-fn output(mut command: Command) -> Output {
-    let _alone = alone();
-    command.output().unwrap()
-}
-
 /// Runs `scx_roost ab` and returns its stderr, which is empty on success.
 fn ab(folder: &Path, words: &str) -> String {
-    let output = output(command(folder, words));
+    let output = output(&mut command(folder, words));
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.success(), told.is_empty(), "{told}");
     told
@@ -168,7 +163,7 @@ fn a_link_of_another_user_leads_nowhere() {
         let words = format!("show r --html theirs/{link}/z-{link}");
         let mut command = command(at, &words);
         command.envs([("SUDO_UID", "8"), ("SUDO_GID", "8")]);
-        output(command).status.success()
+        output(&mut command).status.success()
     };
     assert_eq!(
         [said("of-8"), said("of-7"), said("own")],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What --resume takes over from the files: the seed, and the amount of work.
 
+use crate::child::output;
 use crate::played::{Played, played_runs};
 use clap::{Parser, ValueEnum};
 use scx_roost::ab::args::{AbArgs, TuneArgs};
@@ -181,7 +182,6 @@ fn what_is_done_leaves_the_machine_alone() {
 /// cannot be run leaves no file.
 #[test]
 fn a_first_run_that_fails_is_not_forgotten() {
-    let _alone = crate::child::alone();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.jsonl");
     let called = |options: &[&str], command: &[&str]| {
@@ -189,8 +189,7 @@ fn a_first_run_that_fails_is_not_forgotten() {
         program.current_dir(&folder);
         program.args(["ab", "--variant", "eevdf", "--variant", "pinned"]);
         program.args(["-n", "1", "--result"]).arg(&file);
-        let output = program.args(options).arg("--").args(command).output();
-        let output = output.unwrap();
+        let output = output(program.args(options).arg("--").args(command));
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let told = called(&[], &["no-such-program"]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The arguments of `scx_roost ab`: which are accepted, and which are refused in one sentence.
 
+use crate::child::output;
 use clap::Parser;
 use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::design::Settle;
@@ -156,10 +157,8 @@ fn a_parameter_that_is_nowhere_is_refused() {
 fn json_is_no_mail_and_no_table() {
     for form in ["--lkml", "--csv"] {
         let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_scx_roost"));
-        let output = program
-            .args(["ab", "show", form, "--json", "no.jsonl"])
-            .output();
-        let told = String::from_utf8(output.unwrap().stderr).unwrap();
+        let output = output(program.args(["ab", "show", form, "--json", "no.jsonl"]));
+        let told = String::from_utf8(output.stderr).unwrap();
         assert!(
             told.contains("--json cannot be combined with --lkml or --csv"),
             "{told}"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Which user a command runs as.
 
-use crate::child::{alone, runs, workload};
+use crate::child::{output, runs, workload};
 use scx_roost::ab::child::Workload;
 use scx_roost::util::user::{User, name_of};
 use std::os::unix::process::CommandExt;
@@ -36,8 +36,7 @@ fn a_command_has_the_groups_and_the_home_of_its_user() {
 }
 
 fn printed(command: &mut Command) -> String {
-    let _alone = alone();
-    String::from_utf8(command.output().unwrap().stdout).unwrap()
+    String::from_utf8(output(command).stdout).unwrap()
 }
 
 /// That test, in a process of its own.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The binary and bad input: one sentence, exit status 1 or 2, nothing left behind.
 
+use scx_roost::wire::note;
 use std::fs::Permissions;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -150,7 +151,6 @@ fn a_mistyped_name_is_answered_with_the_nearest() {
             ("sim tbench --variant mainlin", "'mainline'"),
             ("sim tbench --param smt_spee=1", "'smt_speed'"),
             ("sim tbench --set clents=1", "'clients'"),
-            ("advise biuld", "'build'"),
         ]);
     }
     for (line, meant) in cases {
@@ -197,23 +197,42 @@ fn contradictions_of_the_command_line() {
     }
 }
 
-#[cfg(feature = "sim")]
+/// By hand or by a service, and however early it fails.
 #[test]
-fn a_file_that_cannot_be_written_is_known_before_a_measurement() {
-    let begin = std::time::Instant::now();
-    let sentence = refusal(&["sim", "calibrate", "--output", "/nonexistent/x"]);
-    assert!(
-        sentence.contains("cannot write /nonexistent/x: No such"),
-        "{sentence}"
-    );
-    assert!(begin.elapsed() < std::time::Duration::from_secs(5));
+fn a_start_that_fails_is_noted_with_its_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (bad, stats) = (path("bad.toml"), path("run/stats"));
+    std::fs::write(&bad, "slice-us = 1\n").unwrap();
+    let noted = |words: &str| {
+        let last = note::last(Path::new(&stats)).expect("a note");
+        assert!(last.why.contains(words), "{}", last.why);
+    };
+    let started = |config: &str, more: &[&str]| {
+        let options = ["--config", config, "--stats-path", &stats];
+        roost(&[&options, more].concat()).status.code()
+    };
+    assert_eq!(started(&bad, &[]), Some(78));
+    noted("slice-us 1: ");
+    assert_eq!(started("none", &["--sysfs", "/nonexistent"]), Some(1));
+    noted("/nonexistent");
+    // This is no start that fails.
+    assert_eq!(started(&bad, &["--version"]), Some(78));
+    assert_eq!(started("none", &["--preset", "x"]), Some(2));
+    noted("/nonexistent");
+    let limited = Command::new("sh")
+        .args(["-c", "ulimit -n 24 && exec \"$@\"", "sh"])
+        .args([env!("CARGO_BIN_EXE_scx_roost"), "--config", "none"])
+        .args(["--stats-path", &stats])
+        .output()
+        .expect("sh runs");
+    assert_eq!(limited.status.code(), Some(1));
+    noted("the limit of open files is 24");
 }
 
 #[test]
 fn a_sysfs_that_is_none() {
-    let commands = ["topology", "doctor", "advise"];
-    let built = |command: &&&str| **command != "advise" || cfg!(feature = "sim");
-    for command in commands.iter().filter(built) {
+    for command in ["topology", "doctor"] {
         let output = roost(&[command, "--sysfs", "/nonexistent"]);
         assert_eq!(output.status.code(), Some(1));
         let text =
@@ -287,8 +306,6 @@ fn what_is_no_text_is_refused_wherever_a_file_is_read() {
         if cfg!(feature = "sim") {
             lines.push(format!("sim {file}"));
             lines.push(format!("sim {file}.json"));
-            lines.push(format!("sim fork --params {file}"));
-            lines.push(format!("sim --machine tr-3970x --replay {file}"));
         }
         if cfg!(feature = "ab") {
             lines.push(format!("ab show {file}"));

@@ -7,12 +7,7 @@ use std::path::{Path, PathBuf};
 const COLUMNS: usize = 100;
 const TAB: usize = 8;
 /// Generated, or read by others as they are.
-const LEFT_OUT: [&str; 4] = [
-    "docs/simulator/",
-    "tests/fuzz/corpus/",
-    "tests/cases/",
-    "/target/",
-];
+const LEFT_OUT: [&str; 3] = ["tests/fuzz/corpus/", "tests/cases/", "/target/"];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {

@@ -449,10 +449,18 @@ fn a_kernel_that_is_locked_down_is_named() {
 #[test]
 fn a_refused_load_is_a_failure() {
     let mut report = doctor::examine(&healthy().host);
-    report.add(doctor::loads(Ok(Duration::from_millis(7))));
+    report.add(doctor::loads(Ok(Ok(Duration::from_millis(7)))));
     assert!(report.runnable && report.text().contains("nothing was attached"));
     let refused =
         anyhow::anyhow!("Invalid argument (os error 22)").context("the kernel rejects it");
-    report.add(doctor::loads(Err(refused)));
+    report.add(doctor::loads(Ok(Err(refused))));
     assert!(!report.runnable && report.text().contains("Invalid argument"));
+}
+
+#[test]
+fn a_limit_is_no_refusal_of_the_kernel() {
+    let low = anyhow::anyhow!("the limit of open files is 24").context("cannot load");
+    let check = doctor::loads(Err(low));
+    let text = "cannot load: the limit of open files is 24";
+    assert_eq!((check.verdict, &*check.found), (Verdict::Fail, text));
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// From the bottom up. Floors of one line do not import each other.
-const FLOORS: [&[&str]; 12] = [
+const FLOORS: [&[&str]; 11] = [
     &["util"],
     &["bpf"],
     &["machine"],
@@ -17,7 +17,6 @@ const FLOORS: [&[&str]; 12] = [
     &["doctor", "rustland"],
     &["daemon", "clients"],
     &["ab", "sim"],
-    &["advise"],
     &["cli"],
 ];
 /// A variant of `ab` is options of the scheduler, and only the command line can read these.

@@ -3,7 +3,6 @@
 //! once.
 
 #[cfg(feature = "sim")]
-mod advise;
 mod bad_input;
 mod columns;
 mod config_file;
@@ -15,6 +14,7 @@ mod export;
 #[path = "../monitoring/fake.rs"]
 #[allow(dead_code)]
 mod fake;
+mod hostile;
 mod indexes;
 mod layers;
 mod linked;

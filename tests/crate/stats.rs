@@ -417,3 +417,36 @@ fn what_is_counted_of_no_arm_is_so_in_the_table() {
     }
     assert!(seen > 70, "{seen} calls");
 }
+
+/// Another user who may read the statistics takes all the places that it gets.
+#[test]
+fn root_finds_a_place_among_the_clients_of_others() {
+    if !scx_roost::util::user::is_root() {
+        println!("skip: only root can become another user");
+        return;
+    }
+    let served = serve();
+    let open = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open(served.dir.path(), 0o755);
+    open(&path(&served.dir), 0o666);
+    let theirs = || {
+        // SAFETY: plain numbers. The raw system call changes this thread alone.
+        unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
+        let connect = |_| UnixStream::connect(path(&served.dir)).unwrap();
+        (0..40).map(connect).collect::<Vec<_>>()
+    };
+    let theirs = std::thread::scope(|scope| scope.spawn(theirs).join().unwrap());
+    let answered = |mut stream: &UnixStream| {
+        let _ = stream.write_all(b"{\"req\": \"stats\", \"args\": {\"target\": \"totals\"}}\n");
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        !line.contains("all connections are in use")
+    };
+    assert_eq!(theirs.iter().filter(|stream| answered(stream)).count(), 28);
+    let ours: Vec<_> = (0..4)
+        .map(|_| UnixStream::connect(path(&served.dir)).unwrap())
+        .collect();
+    assert!(ours.iter().all(answered));
+}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Of thousands of tasks that wait for one CPU, each gets its turn within half of the watchdog's 5 s.
+# Of thousands of tasks that wait for one CPU, each gets its turn within a quarter of the watchdog's
+# 10 s.
 # topology: 2
 # accel: icount
 # timeout: 200

@@ -16,6 +16,16 @@ lacking=0
 [ "$enforced" ] || lacking=1
 check "it says what this kernel lacks" [ "$(grep -c '^ok *kernel .*limits of groups' /tmp/doctor)" = $lacking ]
 check "no check failed" [ "$(grep -c '^FAIL' /tmp/doctor)" = 0 ]
+# without_btf WORDS: as on a kernel that is built without BTF
+without_btf() { unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec scx_roost "$@"' - "$@"; }
+without_btf doctor >/tmp/out 2>&1
+check "without BTF: it fails (got $?)" [ $? = 1 ]
+check "without BTF: and says so" grep -q '^FAIL *btf' /tmp/out
+without_btf topology >/tmp/out 2>&1
+check "without BTF: the topology needs none (got $?)" [ $? = 0 ]
+without_btf >/tmp/out 2>&1
+check "without BTF: a start is refused (got $?)" [ $? = 1 ]
+check "without BTF: in one line" [ "$(grep -c . /tmp/out)" = "$(grep -c -e '^scx_roost: .*BTF' -e 'INFO' /tmp/out)" ]
 mkdir /sys/fs/cgroup/limited
 echo "20000 100000" >/sys/fs/cgroup/limited/cpu.max
 # Each call loads the programs, if nothing else fails.

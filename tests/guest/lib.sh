@@ -130,6 +130,41 @@ all_features() {
 		awk -F'"' '/"name":/ { name = $4 } /"parent":/ { printf "%s ", $4 ? name "=" $4 : name }'
 }
 
+# The tricks of game.c, each with the number of its attackers.
+TRICKS="hog:1 long_slice:1 long_slice:4 two_slices:1 naps:1 short_naps:4 yields:1 pins:1 batch:1 \
+idle_class:1 forks:1 ring:2 ring:20 arms:1 groups:1 claims:1"
+# From Linux 6.17 on sched_ext reports a group's limit. Before, no limit may be set.
+limits_are_reported() { grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux; }
+# plays FILE: a line of figures for each. The groups belong to the attackers' user.
+plays() {
+	mkdir -p /sys/fs/cgroup/own/a /sys/fs/cgroup/own/b
+	echo +cpu >/sys/fs/cgroup/own/cgroup.subtree_control
+	chown -R 1000 /sys/fs/cgroup/own
+	# The attacker may have left it.
+	echo max >/sys/fs/cgroup/own/a/cpu.max
+	for trick in $TRICKS $(limits_are_reported && echo limits:1); do
+		game "${trick%:*}" 1500 "${trick#*:}" >>"$1" || not_ok "trick $trick is played"
+	done
+}
+# An arm with short slices, and the rule by which a trick hops to it and back.
+second_arm() {
+	scx_roost ctl arms add short --preset mainline
+	scx_roost ctl set --arm short --set slice-us=100 --set min-slice-us=100
+	scx_roost ctl rules add --comm 'even*' --arm short
+}
+# fair EEVDF OTHER: each figure of the other file is within its band. The share within a tenth, and
+# 3 points; the longest wait, the lateness and the response time within twice, and 1 ms.
+fair() {
+	paste -d' ' "$1" "$2" | awk '
+		{ bad = $9 < 0.9 * $3 - 3 || $10 > 2 * $4 + 1000 || $11 > 2 * $5 + 1000 ||
+			$12 > 2 * $6 + 1000
+		  n += bad
+		  printf "# %-10s x%d share %5.1f %5.1f %%, ", $1, $2, $3, $9
+		  printf "waits %6d %6d us, late %6d %6d us, ", $4, $10, $5, $11
+		  print "answers " $6, $12 " us" (bad ? " <--" : "") }
+		END { exit n > 0 || !NR }'
+}
+
 # What the process holds: memory in kB, open files.
 roost_kb() { awk '/^VmRSS:/ { print $2 }' /proc/$ROOST_PID/status; }
 roost_files() { ls /proc/$ROOST_PID/fd | wc -l; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# A change of affinity, policy or weight does not restart a task's wait: none waits for half of the
-# watchdog's 5 s.
+# A change of affinity, policy or weight does not restart a task's wait: none waits for a quarter of
+# the watchdog's 10 s.
 # topology: 2
 # accel: icount
 # timeout: 200

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Thousands of tasks wait for a CPU that a real-time task has taken, and may run on others, which
-# are busy. Each gets its turn there within half of the watchdog's 5 s.
+# are busy. Each gets its turn there within a quarter of the watchdog's 10 s.
 # topology: 2 8
 # accel: icount
 # timeout: 200

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Decisions in userspace (--backend rust): what it refuses, what it counts, and whether it uses all
-# CPUs. Tests with a line '# rustland:' run over it too.
+# Decisions in userspace (--backend rust): what it refuses, what it counts, whether it uses all
+# CPUs, and how it ends. Tests with a line '# rustland:' run over it too.
 # topology: 4
 # accel: icount
 # timeout: 200
@@ -41,4 +41,26 @@ scx_roost ctl set --disable wide_idle >/tmp/out 2>&1
 check "its settings cannot be changed" [ $? = 1 ]
 check "scheduler still enabled" roost_enabled
 check "stop ends it" scx_roost stop
+
+# It is alone in a group, the reader of its messages goes, and SysRq-S ends it.
+CG=/sys/fs/cgroup
+echo +memory >$CG/cgroup.subtree_control
+mkdir $CG/box
+mkfifo /tmp/messages
+cat /tmp/messages >$LOG &
+reader=$!
+(echo 0 >$CG/box/cgroup.procs && exec scx_roost) >/tmp/messages 2>&1 &
+ROOST_PID=$!
+wait_for $LOAD_LIMIT_S enabled_or_gone
+check "it runs in a group" roost_enabled
+roost_enabled || finish
+kill $reader
+echo 1 >/proc/sys/kernel/sysrq
+echo S >/proc/sysrq-trigger
+wait $ROOST_PID
+rc=$?
+check "SysRq-S: the exit status tells (got $rc)" [ $rc = 70 ]
+scx_roost status >/tmp/out
+check "and status" grep -q '  failed    .* ago: SysRq-S ended the scheduler: ' /tmp/out
+rmdir $CG/box
 finish

@@ -27,7 +27,7 @@ beside_hogs() {
 	stays "$what"
 }
 
-# Half of the watchdog's 5 s.
+# A quarter of the watchdog's 10 s.
 beside_hogs "a SCHED_IDLE task" probe -i spin 8 2500 1
 beside_hogs "a task of nice 19 that asks for 100 ms" probe -n 19 -s 100000 spin 8 2500 1
 

@@ -45,6 +45,12 @@ check "a reader that has stopped: it answers" scx_roost ctl set --set slice-us=2
 begin=$(up)
 end_roost INT 0
 check "a reader that has stopped: it ends at once" within 0 5 "$(awk "BEGIN { print $(up) - $begin }")"
+scx_roost --stats 0.1 >/tmp/pipe 2>$LOG &
+ROOST_PID=$!
+enabled "statistics that nobody reads"
+begin=$(up)
+end_roost INT 0
+check "statistics that nobody reads: it ends" within 0 5 "$(awk "BEGIN { print $(up) - $begin }")"
 kill $READER
 
 scx_roost >/dev/full 2>&1 &

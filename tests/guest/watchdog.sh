@@ -5,7 +5,7 @@
 # accel: icount
 # timeout: 200
 . /tests/lib.sh
-# A limit other than the scheduler's own 5 s.
+# A limit other than the scheduler's own 10 s.
 export SCX_TIMEOUT_MS=2000
 start_roost
 # Real-time tasks without throttling starve it, so no scheduler of the ordinary class could help.

@@ -4,7 +4,7 @@
 
 use crate::rng::Rng;
 use crate::topology::{Tables, kernel_arm, kernel_tunables};
-use scx_roost::native::sys::{CGROUP_DEPTH, IDLE_WEIGHT, MAX_WEIGHT, MIN_WEIGHT};
+use scx_roost::native::sys::{IDLE_WEIGHT, MAX_WEIGHT, MIN_WEIGHT};
 use scx_roost::native::{Task, World};
 use scx_roost::placement::topology::NICE0;
 use scx_roost::placement::topology::Topology;
@@ -48,18 +48,26 @@ impl Tree {
         }
     }
 
-    fn weight(&mut self, group: usize, nice_weight: u32) -> u32 {
-        self.world.cgroup_task_weight(group, nice_weight)
+    /// The weight that each of these tasks has while all are runnable.
+    fn weights(&mut self, tasks: &[(usize, u32)]) -> Vec<u32> {
+        let mut all: Vec<Task> = tasks.iter().map(|&(g, w)| self.task(g, w)).collect();
+        for task in &mut all {
+            self.world.cgroup_enter(task);
+        }
+        let weight = |&(group, nice): &(usize, u32)| self.world.cgroup_task_weight(group, nice);
+        let weights = tasks.iter().map(weight).collect();
+        for task in &mut all {
+            self.world.cgroup_leave(task);
+        }
+        weights
     }
 
     /// The shares of a CPU for which all these tasks compete, in percent.
     fn shares(&mut self, tasks: &[(usize, u32)]) -> Vec<f64> {
-        let weights: Vec<f64> = tasks
-            .iter()
-            .map(|&(g, w)| f64::from(self.weight(g, w)))
-            .collect();
-        let total: f64 = weights.iter().sum();
-        weights.into_iter().map(|w| 100.0 * w / total).collect()
+        let weights = self.weights(tasks);
+        let total = f64::from(weights.iter().sum::<u32>());
+        let share = |weight| 100.0 * f64::from(weight) / total;
+        weights.into_iter().map(share).collect()
     }
 }
 
@@ -76,7 +84,7 @@ fn close(got: &[f64], expected: &[f64]) {
 #[test]
 fn the_root_has_nice_weights() {
     let mut tree = Tree::new(&[]);
-    assert_eq!(tree.weight(0, 12345), 12345);
+    assert_eq!(tree.weights(&[(0, 12345)]), [12345]);
 }
 
 #[test]
@@ -174,11 +182,10 @@ fn tasks_below_cpu_idle_give_way() {
 fn weights_stay_within_bounds() {
     // cpu.weight 1 shared by a thousand tasks, and cpu.weight 10000 for one task of nice -20.
     let mut tree = Tree::new(&[(0, 1), (0, 10_000)]);
-    let crowd = vec![(1, NICE0); 1000];
-    tree.run(&crowd, 30);
-    tree.run(&[(2, 88761 * 16)], 30);
-    assert_eq!(tree.weight(1, NICE0 / 100), MIN_WEIGHT);
-    let heavy = tree.weight(2, 88761 * 16);
+    let mut crowd = vec![(1, NICE0); 1000];
+    crowd.push((1, NICE0 / 100));
+    assert_eq!(tree.weights(&crowd)[1000], MIN_WEIGHT);
+    let heavy = tree.weights(&[(2, 88761 * 16)])[0];
     assert!(heavy > NICE0 && heavy <= MAX_WEIGHT, "{heavy}");
 }
 
@@ -188,45 +195,86 @@ fn little_is_divided_to_the_nearest() {
     // of that.
     let mut tree = Tree::new(&[(0, 1), (1, 100), (1, 100)]);
     let crowd = vec![(1, NICE0); 100];
-    tree.run(&crowd, 30);
-    assert_eq!(tree.weight(1, NICE0), 2);
+    assert_eq!(tree.weights(&crowd)[0], 2);
     let halves: Vec<_> = (0..100).map(|i| (2 + i % 2, NICE0)).collect();
     tree.run(&halves, 80);
-    assert_eq!(tree.weight(2, NICE0), 2);
-    tree.run(&crowd[..60], 80);
-    assert_eq!(tree.weight(1, NICE0), 3);
-}
-
-#[test]
-fn a_chain_deeper_than_we_look_ends() {
-    let chain: Vec<(u32, u32)> = (0..3 * CGROUP_DEPTH).map(|parent| (parent, 100)).collect();
-    let mut tree = Tree::new(&chain);
-    let tasks = [(chain.len(), NICE0), (0, NICE0)];
-    tree.run(&tasks, 30);
-    close(&tree.shares(&tasks), &[50.0, 50.0]);
-}
-
-#[test]
-fn a_groups_load_is_the_mean_of_what_is_runnable() {
-    let mut tree = Tree::new(&[(0, 100)]);
-    let load = |tree: &Tree| tree.world.cgroup(1).load as i64 / i64::from(NICE0 / 1000);
-    let (one, three) = ([(1, NICE0)], [(1, NICE0); 3]);
-    tree.run(&one, 1);
-    assert_eq!(load(&tree) / 10, 102, "the first sweep sees one task");
-    // The mean rises as fast as it falls.
-    tree.run(&three, 10);
-    let up = load(&tree);
-    tree.run(&three, 70);
-    assert_eq!(tree.world.cgroup(1).load, u64::from(3 * NICE0));
-    tree.run(&one, 10);
-    let down = load(&tree);
-    assert!(
-        up > 2_000 && (up + down - 4 * 1024).abs() <= 5,
-        "{up} {down}"
-    );
+    assert_eq!(tree.weights(&halves)[0], 2);
     tree.run(&[], 80);
-    assert_eq!(tree.world.cgroup(1).load, 0, "no task runs any more");
-    assert_eq!(tree.world.cgroup(1).active, 0);
+    assert_eq!(tree.weights(&crowd[..60])[0], 3);
+}
+
+/// The owner of a group can nest others in it, of any weight.
+#[test]
+fn no_depth_escapes_the_weight_of_a_group_above() {
+    for depth in [2usize, 15, 17, 70, 300] {
+        // Group 1 has cpu.weight 1; below it one group in another, of 10000 each; and a neighbour.
+        let mut groups = vec![(0, 1)];
+        groups.extend((1..depth as u32).map(|parent| (parent, 10_000)));
+        groups.push((0, 100));
+        let mut tree = Tree::new(&groups);
+        let tasks = [(depth, NICE0), (depth + 1, NICE0)];
+        tree.run(&tasks, 30);
+        close(&tree.shares(&tasks), &[100.0 / 101.0, 10_000.0 / 101.0]);
+    }
+}
+
+#[test]
+fn how_often_a_group_runs_is_a_mean() {
+    let mut tree = Tree::new(&[(0, 100)]);
+    let busy = |tree: &Tree| tree.world.cgroup(1).busy;
+    tree.run(&[(1, NICE0)], 1);
+    assert_eq!(busy(&tree), NICE0, "the first sweep sees it run");
+    for _ in 0..60 {
+        tree.run(&[], 1);
+        tree.run(&[(1, NICE0)], 1);
+    }
+    let half = f64::from(busy(&tree)) / f64::from(NICE0);
+    assert!((0.45..0.55).contains(&half), "{half}");
+    tree.run(&[], 200);
+    assert_eq!(busy(&tree), 0, "no task runs any more");
+}
+
+/// Groups of the cpu controller may hold both tasks and groups, if they are threaded.
+#[test]
+fn tasks_beside_groups_do_not_add_to_a_groups_part() {
+    for depth in [1, 2, 5, 20, 100] {
+        let nest = (0..depth).map(|of| (of, 100));
+        let mut tree = Tree::new(&nest.chain([(0, 100)]).collect::<Vec<_>>());
+        let tasks: Vec<_> = (1..=depth as usize + 1)
+            .map(|group| (group, NICE0))
+            .collect();
+        tree.run(&tasks, 30 + depth as usize);
+        let shares = tree.shares(&tasks);
+        assert!(
+            (shares[depth as usize] - 50.0).abs() < 1.0,
+            "{depth}: {shares:?}"
+        );
+        if depth > 1 {
+            assert!(
+                (shares[0] - 25.0).abs() < 1.0,
+                "half is the outermost task's: {shares:?}"
+            );
+        }
+    }
+}
+
+/// A hog beside ten groups that run 2 % of the time each, in a group beside another hog.
+#[test]
+fn groups_that_seldom_run_leave_their_part_to_their_siblings() {
+    let seldom: Vec<_> = (0..10).map(|_| (1, 100)).collect();
+    let mut groups = vec![(0, 100), (0, 100), (1, 100)];
+    groups.extend(&seldom);
+    let mut tree = Tree::new(&groups);
+    let hogs = [(2, NICE0), (3, NICE0)];
+    for sweep in 0..500 {
+        let mut awake = hogs.to_vec();
+        if sweep % 5 == 0 {
+            awake.push((4 + sweep / 5 % 10, NICE0));
+        }
+        tree.run(&awake, 1);
+    }
+    let shares = tree.shares(&hogs);
+    assert!(shares[1] > 43.0, "the kernel gives it half: {shares:?}");
 }
 
 #[test]
@@ -269,6 +317,8 @@ struct Crowd {
     group: usize,
     count: usize,
     burst_and_sleep: Option<(u64, u64)>,
+    /// All go at once from group to group, of so many, each time this has passed.
+    moves: Option<(u64, usize)>,
 }
 
 fn hogs(group: usize, count: usize) -> Crowd {
@@ -276,13 +326,30 @@ fn hogs(group: usize, count: usize) -> Crowd {
         group,
         count,
         burst_and_sleep: None,
+        moves: None,
+    }
+}
+
+/// What comes before the task may run: its crowd goes to another group, or it wakes.
+fn arrive(world: &mut World, crowd: &Crowd, task: &mut Task, wakes_at: u64, now: u64) {
+    if let Some((each, groups)) = crowd.moves
+        && now.is_multiple_of(each)
+    {
+        world.cgroup_move(task, crowd.group + (now / each) as usize % groups);
+    }
+    if task.state.runnable_since == 0 && wakes_at <= now {
+        task.state.runnable_since = now;
+        world.cgroup_enter(task);
+        world.cgroup_apply(task, now);
+        world.join(0, task, now);
+        world.new_request(task, 0);
     }
 }
 
 /// One CPU serves crowds by the real functions, as run.h and tick.h call them: earliest deadline
 /// first, to the end of its slice. A tick every 4 ms applies weights and sweeps. Returns the
-/// percentage that each crowd ran.
-fn fight(tree: &mut Tree, crowds: &[Crowd], span: u64) -> Vec<f64> {
+/// percentage that each crowd ran, and the longest time in which the first did not, ms.
+fn fight(tree: &mut Tree, crowds: &[Crowd], span: u64) -> (Vec<f64>, f64) {
     const STEP: u64 = MSEC / 4;
     let world = &mut tree.world;
     let mut owner = Vec::new();
@@ -299,14 +366,10 @@ fn fight(tree: &mut Tree, crowds: &[Crowd], span: u64) -> Vec<f64> {
     let mut wakes_at = vec![0; tasks.len()];
     let mut burst = vec![0; tasks.len()];
     let (mut current, mut slice_end, mut swept) = (None, 0, 0);
+    let (mut first_ran, mut gap) = (MSEC, 0);
     for now in (MSEC..span).step_by(STEP as usize) {
         for (i, task) in tasks.iter_mut().enumerate() {
-            if task.state.runnable_since == 0 && wakes_at[i] <= now {
-                task.state.runnable_since = now;
-                world.cgroup_enter(task);
-                world.join(0, task, now);
-                world.new_request(task, 0);
-            }
+            arrive(world, &crowds[owner[i]], task, wakes_at[i], now);
         }
         if now >= slice_end || current.is_none() {
             current = (0..tasks.len())
@@ -318,6 +381,10 @@ fn fight(tree: &mut Tree, crowds: &[Crowd], span: u64) -> Vec<f64> {
         let task = &mut tasks[i];
         world.charge(0, task, STEP);
         ran[owner[i]] += STEP;
+        gap = gap.max(now - first_ran);
+        if owner[i] == 0 {
+            first_ran = now;
+        }
         burst[i] += STEP;
         if task.state.vruntime.wrapping_sub(task.state.deadline) as i64 >= 0 {
             world.new_request(task, 0);
@@ -340,9 +407,8 @@ fn fight(tree: &mut Tree, crowds: &[Crowd], span: u64) -> Vec<f64> {
         }
     }
     let total: u64 = ran.iter().sum();
-    ran.iter()
-        .map(|&ns| 100.0 * ns as f64 / total as f64)
-        .collect()
+    let part = |&ns: &u64| 100.0 * ns as f64 / total as f64;
+    (ran.iter().map(part).collect(), gap as f64 / MSEC as f64)
 }
 
 #[test]
@@ -351,6 +417,7 @@ fn a_cpu_is_shared_by_weight_however_unequal_the_crowds() {
         group,
         count,
         burst_and_sleep: Some((MSEC, 5 * MSEC)),
+        moves: None,
     };
     let cases = [
         ([100, 1000], [hogs(1, 1), hogs(2, 1)]),
@@ -363,7 +430,7 @@ fn a_cpu_is_shared_by_weight_however_unequal_the_crowds() {
     ];
     for (weights, crowds) in cases {
         let mut tree = Tree::new(&[(0, weights[0]), (0, weights[1])]);
-        let got = fight(&mut tree, &crowds, 30_000 * MSEC);
+        let (got, _) = fight(&mut tree, &crowds, 30_000 * MSEC);
         let due = 100.0 * f64::from(weights[0]) / f64::from(weights[0] + weights[1]);
         let counts = crowds.map(|c| c.count);
         assert!(
@@ -371,4 +438,36 @@ fn a_cpu_is_shared_by_weight_however_unequal_the_crowds() {
             "{weights:?} with {counts:?} tasks: {got:?}, the first is due {due}"
         );
     }
+}
+
+/// A crowd that goes from group to group, each of them asleep for a while or new, has the part of
+/// one group.
+#[test]
+fn a_crowd_that_moves_from_group_to_group_has_the_part_of_one() {
+    let mut groups = vec![(0, 100), (0, 100)];
+    groups.extend((0..16).map(|_| (2, 100)));
+    for ms in [3, 12, 25] {
+        let mut tree = Tree::new(&groups);
+        let crowd = Crowd {
+            moves: Some((ms * MSEC, 16)),
+            ..hogs(3, 20)
+        };
+        let (got, gap) = fight(&mut tree, &[hogs(1, 1), crowd], 5_000 * MSEC);
+        assert!(
+            got[0] > 43.0 && gap < 10.0,
+            "every {ms} ms: {got:?}, {gap} ms"
+        );
+    }
+}
+
+/// A crowd that wakes at once after a long sleep.
+#[test]
+fn a_crowd_that_wakes_at_once_has_the_part_of_its_group() {
+    let mut tree = Tree::new(&[(0, 100), (0, 100)]);
+    let crowd = Crowd {
+        burst_and_sleep: Some((2 * MSEC, 400 * MSEC)),
+        ..hogs(2, 50)
+    };
+    let (got, gap) = fight(&mut tree, &[hogs(1, 1), crowd], 5_000 * MSEC);
+    assert!(got[0] > 70.0 && gap < 10.0, "{got:?}, {gap} ms");
 }

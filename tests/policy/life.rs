@@ -35,6 +35,67 @@ fn an_idle_cpu_is_gone_to_at_once() {
     assert_eq!(machine.dispatch(0), None);
 }
 
+/// wakeup_preempt_fair(): a task preempts only if it is the one to be picked next.
+#[test]
+fn a_task_behind_another_does_not_preempt() {
+    let short = Attr {
+        slice_ns: Some(100_000),
+        ..Attr::default()
+    };
+    for (attr, preempts) in [(Attr::default(), false), (short, true)] {
+        let mut machine = Machine::new(1, MAINLINE);
+        // New tasks would owe what their parent does.
+        for task in [1, 2] {
+            machine.wake(0, task, 0);
+            machine.run(0, task);
+            machine.at(machine.now + 1_000_000);
+            machine.sleep(0);
+        }
+        machine.kernel.set_attr(2, &attr);
+        machine.wake(0, 0, 0);
+        machine.run(0, 0);
+        machine.at(machine.now + 1_000_000);
+        machine.wake(0, 1, 0);
+        assert_eq!(queued_on(&machine.enqueue(1, WAKEUP)), Some(0));
+        machine.at(machine.now + 500_000);
+        machine.wake(0, 2, 0);
+        let insert = machine.enqueue(2, WAKEUP);
+        assert_eq!(insert.flags & ENQ_PREEMPT != 0, preempts);
+    }
+}
+
+/// The kernel stops and starts a running task to change it.
+#[test]
+fn a_turn_goes_on_when_the_task_is_changed() {
+    for (sleeps, begins) in [(false, NOW), (true, NOW + 300_000)] {
+        let mut machine = Machine::new(1, MAINLINE);
+        machine.wake(0, 0, 0);
+        machine.run(0, 0);
+        machine.at(NOW + 300_000);
+        machine.kernel.set_runnable(0, false, sleeps);
+        machine.kernel.stopping(0, 0, false);
+        machine.kernel.set_runnable(0, true, false);
+        machine.kernel.running(0, 0);
+        assert_eq!(machine.kernel.world().cpu(0).curr_start, begins);
+    }
+}
+
+#[test]
+fn a_new_task_owes_what_its_parent_does() {
+    let mut machine = Machine::new(1, MAINLINE);
+    machine.wake(0, 0, 0);
+    machine.run(0, 0);
+    machine.wake(0, 1, 0);
+    machine.enqueue(1, WAKEUP);
+    machine.at(NOW + 1_000_000);
+    machine.enqueue(2, 0);
+    let child = machine.kernel.state(2).vruntime;
+    assert!(
+        child >= 1_000_000,
+        "the parent has run for 1 ms, the child is at {child}"
+    );
+}
+
 /// Linux before 7.1: the task waits in our queue, and its CPU finds it there.
 #[test]
 fn without_immed_it_is_fetched() {

@@ -34,3 +34,4 @@ mod spread;
 mod steal;
 mod topology;
 mod util_est;
+mod waits;

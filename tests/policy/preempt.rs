@@ -56,6 +56,7 @@ fn a_task_that_may_preempt_later_shortens_the_running_slice() {
         (FEATURE_burst_slice, 2_800_000, 87_500),
     ] {
         *world.cpu_mut(0) = cpu_state {
+            avg_vruntime: MSEC,
             curr_pid: 9,
             curr_weight: NICE0,
             curr_deadline: 10,
@@ -106,10 +107,11 @@ fn which_task_may_preempt_which() {
         // A later or equal deadline does not.
         row(5, 990, 1020, 995, 1030, PREEMPT_NO),
         row(5, 990, 1020, 995, 1020, PREEMPT_NO),
-        // Exception: the running task is ahead of the mean, the other is not, and the protection is
-        // over.
+        // Exception: the running task is ahead of the mean, the other is not. Nothing protects it.
         row(20, 990, 1020, 995, 1030, PREEMPT_NOW),
-        row(6, 996, 1020, 995, 1030, PREEMPT_NO),
+        row(6, 996, 1020, 995, 1030, PREEMPT_NOW),
+        row(1, 1001, 1020, 995, 1030, PREEMPT_NOW),
+        row(1, 998, 1020, 995, 1030, PREEMPT_NO),
         row(20, 980, 1020, 995, 1030, PREEMPT_NO),
         row(20, 990, 1020, 1001, 1030, PREEMPT_NO),
         row(20, 990, 1020, 1000, 1030, PREEMPT_NOW),

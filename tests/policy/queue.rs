@@ -41,13 +41,9 @@ fn drift(world: &World, cpu: usize, tasks: &[Task]) -> i128 {
         .sum()
 }
 
-/// The limit of a task's lag: 2 of its slices, at least 4 ms, of real time.
+/// The limit of a task's lag: 2 slices, at least 4 ms, of real time.
 fn lag_limit(task: &Task) -> i128 {
-    let slice = if task.state.custom_slice > 0 {
-        task.state.custom_slice
-    } else {
-        kernel_arm().task.slice_ns
-    };
+    let slice = kernel_arm().task.slice_ns;
     i128::from((2 * slice).max(4 * MSEC)) * i128::from(NICE0) / i128::from(task.state.weight)
 }
 
@@ -71,7 +67,7 @@ fn the_clock_is_the_weighted_mean() {
             let cpu = rng.below(3);
             let t = &mut tasks[rng.below(20)];
             let joined = usize::try_from(t.state.on_rq - 1).ok();
-            match (rng.below(5), joined) {
+            match (rng.below(6), joined) {
                 (_, None) => world.join(cpu, t, now),
                 (0, Some(_)) => world.leave(t, now),
                 (1, Some(_)) => world.move_to(cpu, t, now),
@@ -79,6 +75,7 @@ fn the_clock_is_the_weighted_mean() {
                     let weight = rng.within(MIN_WEIGHT as usize, 1 << 21) as u32;
                     world.reweigh(t, weight, now);
                 }
+                (3, Some(on)) => world.yields(on, t, 0),
                 (_, Some(on)) => world.charge(on, t, rng.below(4_000_000) as u64),
             }
             if t.state.on_rq == 0 {
@@ -511,6 +508,9 @@ fn a_request_is_the_slice_the_custom_slice_or_the_burst() {
     t.state.custom_slice = 100_000;
     t.state.burst = 50_000;
     assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 100_000);
+    // Others would wait for as long.
+    t.state.custom_slice = 100_000_000;
+    assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 2_800_000);
     // The two requests that burst_slice shortened.
     assert_eq!(world.count(STAT_burst_request), 2);
 }

@@ -136,7 +136,7 @@ pub fn kernel_tunables() -> tunables {
     }
 }
 
-/// Half of the watchdog's timeout, ns.
+/// A quarter of the watchdog's timeout, ns.
 pub const WAIT_BOUND: u64 = 2_500_000_000;
 /// As in `kernel_arm()`, ns.
 pub const CLAIM_TTL: u64 = 1_000_000;

@@ -4,7 +4,7 @@
 use scx_roost::cli::{Command, parse};
 use scx_roost::policy::features::{FITS_MARGIN, FITS_RT, bits};
 use scx_roost::policy::settings::Settings;
-use scx_roost::sim::{self, Linux, Policy, Rules, Wanted};
+use scx_roost::sim::{self, Policy, Wanted};
 
 fn wanted(args: &str) -> anyhow::Result<Wanted> {
     let words = format!("scx_roost sim {args}");
@@ -145,7 +145,7 @@ fn options_that_would_be_ignored_are_refused() {
         "--window 1ms",
         "--check",
     ];
-    for mode in ["--table 001", "--matrix", "--swarm 1", "--list"] {
+    for mode in ["--matrix", "--swarm 1", "--list"] {
         for option in of_runs {
             assert!(
                 wanted(&format!("{mode} {option}")).is_err(),
@@ -161,25 +161,12 @@ fn options_that_would_be_ignored_are_refused() {
             );
         }
     }
-    for option in [
-        "--beside",
-        "--sensitivity",
-        "--changes",
-        "--short",
-        "--markdown",
-        "--swarm-count 2",
-        "--window 1ms",
-    ] {
+    for option in ["--beside", "--short", "--swarm-count 2", "--window 1ms"] {
         assert!(wanted(&format!("nas {option}")).is_err(), "nas {option}");
     }
-    for option in ["--sensitivity", "--changes", "--table 001"] {
-        assert!(wanted(&format!("--matrix {option}")).is_err(), "{option}");
-    }
     for args in [
-        "--table 001 --short --seeds 2 --seed 7 --param smt_speed=0.6",
-        "--table 001 --sensitivity --short",
-        "--table 001 --beside --changes --markdown",
-        "--matrix --short --beside --markdown --seeds 5",
+        "--matrix --short --seeds 2 --seed 7 --param smt_speed=0.6",
+        "--matrix --beside --seeds 5",
         "--swarm 3 --swarm-count 2",
         "nas --svg x --window 1ms",
         "nas --svg x --trace y --window 1ms",
@@ -192,19 +179,14 @@ fn options_that_would_be_ignored_are_refused() {
 fn a_variant_is_a_policy() {
     let features = |preset: &str| Settings::of_preset(preset).unwrap().features;
     let fair = |name: &str| match Policy::parse(name).unwrap() {
-        Policy::Fair(rules, settings) => (rules, settings.features),
+        Policy::Fair(settings) => settings.features,
         other => panic!("{name}: {other:?}"),
     };
-    assert_eq!(fair("eevdf"), (Rules::EEVDF, features("mainline")));
-    assert_eq!(fair("eevdf:roy-v7"), (Rules::EEVDF, features("roy-v7")));
-    assert_eq!(fair("cfs:smove"), (Rules::CFS, features("smove")));
-    let old = Rules::Cfs(Linux::V4_15);
-    assert_eq!(fair("cfs-4.15:smove"), (old, features("smove")));
-    let before = Rules::Eevdf(Linux::V6_18);
-    assert_eq!(fair("eevdf-6.18:roy-v7"), (before, features("roy-v7")));
+    assert_eq!(fair("eevdf"), features("mainline"));
+    assert_eq!(fair("eevdf:roy-v7"), features("roy-v7"));
     let claims = features("mainline").with(bits::claim);
-    assert_eq!(fair("eevdf+claim=on"), (Rules::EEVDF, claims));
-    assert_eq!(fair("eevdf:mainline+claim"), (Rules::EEVDF, claims));
+    assert_eq!(fair("eevdf+claim=on"), claims);
+    assert_eq!(fair("eevdf:mainline+claim"), claims);
     let Policy::Ext(settings) = Policy::parse("desnoyers+fits-margin=20+fits-rt=1").unwrap() else {
         panic!("a preset is the policy in sched_ext");
     };

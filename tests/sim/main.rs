@@ -9,15 +9,10 @@ mod machine;
 mod matrix;
 mod others;
 mod pictures;
-mod pipes;
-mod record;
-mod replay;
 mod rtapp;
 mod runs;
-mod shown;
 mod steps;
 #[allow(dead_code)]
 #[path = "../crate/support.rs"]
 mod support;
 mod swarm;
-mod tables;

@@ -114,7 +114,6 @@ fn panels_are_as_wide_as_the_window() {
         path.display()
     ));
     let plan = Box::new(Plan {
-        recording: None,
         load: Load {
             duration: Some(10_000_000),
             ..plan.load.clone()

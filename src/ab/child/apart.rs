@@ -18,9 +18,10 @@ pub fn check(cgroup: &Cgroup, cpus: &[u16]) -> Result<(), Failure> {
     match cgroup.threads().into_iter().find(strays) {
         None => Ok(()),
         Some(thread) => {
-            let name = std::fs::read_to_string(format!("/proc/{thread}/comm"));
+            let name = std::fs::read(format!("/proc/{thread}/comm")).unwrap_or_default();
+            let name = String::from_utf8_lossy(&name);
             Err(Failure::Strayed {
-                name: name.unwrap_or_default().trim().to_string(),
+                name: name.trim().to_string(),
                 cpus: cpulist_text(cpus),
             })
         }

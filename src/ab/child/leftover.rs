@@ -25,7 +25,7 @@ const END_TIME: Duration = Duration::from_secs(15);
 pub struct Leftover {
     pub pid: i32,
     pub name: String,
-    /// It has its own session, as daemons do.
+    /// It has left the command's session, as daemons do.
     pub daemon: bool,
 }
 
@@ -67,18 +67,23 @@ impl<'a> Household<'a> {
     }
 
     /// The new children that still live after `grace`. They are killed. `meanwhile` is called until
-    /// then.
-    pub fn left_behind(&self, grace: Duration, meanwhile: &mut dyn FnMut()) -> Vec<Leftover> {
+    /// then. `command`: the pid, and the session, of the command.
+    pub fn left_behind(
+        &self,
+        command: i32,
+        grace: Duration,
+        meanwhile: &mut dyn FnMut(),
+    ) -> Vec<Leftover> {
         let end = Instant::now() + grace;
         let mut seen = false;
         loop {
-            let left = self.reaped_and_living();
+            let left = self.reaped_and_living(command);
             if left.is_empty() {
                 self.last_ended.set(seen.then(Instant::now));
                 return left;
             }
             if Instant::now() >= end {
-                self.end_all();
+                self.end_all(command);
                 return left;
             }
             seen = true;
@@ -98,15 +103,15 @@ impl<'a> Household<'a> {
         // SAFETY: plain numbers. The group is the command's own, and its leader is not reaped yet.
         unsafe { libc::kill(-command, libc::SIGKILL) };
         let ended = reaped_within(command, END_TIME);
-        self.end_all();
+        self.end_all(command);
         ended
     }
 
-    fn end_all(&self) {
+    fn end_all(&self, command: i32) {
         // All at once, before they fork more.
         self.cgroup.iter().for_each(|c| c.kill());
         for _ in 0..GENERATIONS {
-            let left = self.reaped_and_living();
+            let left = self.reaped_and_living(command);
             if left.is_empty() {
                 return;
             }
@@ -119,13 +124,13 @@ impl<'a> Household<'a> {
     }
 
     /// The new children that live. Reaps zombies.
-    fn reaped_and_living(&self) -> Vec<Leftover> {
+    fn reaped_and_living(&self, command: i32) -> Vec<Leftover> {
         let helper = (self.helper)();
         let stays = |pid: &i32| self.pids.contains(pid) || helper == Some(*pid as u32);
         let strange = children().filter(|(pid, s)| !stays(pid) && !reaped(*pid, s));
         let leftover = |(pid, s): (i32, Stat)| Leftover {
             pid,
-            daemon: s.session != own_session(),
+            daemon: s.session != command,
             name: s.name,
         };
         strange.map(leftover).collect()
@@ -162,7 +167,9 @@ struct Stat {
 }
 
 fn stat(pid: i32) -> Option<Stat> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // A name may be any bytes, and must not hide its process.
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
     let (head, rest) = text.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     Some(Stat {
@@ -172,11 +179,6 @@ fn stat(pid: i32) -> Option<Stat> {
         // The process group is between them.
         session: fields.nth(1)?.parse().ok()?,
     })
-}
-
-fn own_session() -> i32 {
-    // SAFETY: plain numbers.
-    unsafe { libc::getsid(0) }
 }
 
 fn reaped(pid: i32, stat: &Stat) -> bool {

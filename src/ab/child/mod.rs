@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! One run of the command: starts it, measures it, and says what went wrong. Its output goes to
 //! large pipes, so that it need not be read all the time. As a subreaper we find the processes it
-//! leaves behind.
+//! leaves behind. It has a session of its own: another user's command must not have root's terminal
+//! as its controlling one, where it could type (TIOCSTI).
 
 mod apart;
 mod energy;
@@ -18,6 +19,7 @@ pub use perf::can_count;
 use super::cgroup::Cgroup;
 use super::metric::Measured;
 use crate::util::affinity::Affinity;
+use crate::util::text::tidy;
 use crate::util::user::User;
 use anyhow::{Context, Result, anyhow, bail};
 use halt::Watch;
@@ -26,7 +28,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use output::Output;
 use perf::Counted;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open, setsid};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Error;
@@ -43,6 +45,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(20);
 const NEXT_LOOK: Duration = Duration::from_millis(1);
 /// A process that ends this soon after the command is no leftover.
 const GRACE: Duration = Duration::from_millis(200);
+/// Characters of its last output that an error has.
+pub const WORDS_MAX: usize = 400;
 
 /// What is run, the same in all runs.
 #[derive(Clone, Debug)]
@@ -166,7 +170,7 @@ pub fn run(
         false => anyhow!("{failure}; process {pid} was killed and does not exit").into(),
     })?;
     // A process that prints waits for room.
-    let left = household.left_behind(GRACE, &mut || drop(running.take()));
+    let left = household.left_behind(pid, GRACE, &mut || drop(running.take()));
     if !left.is_empty() {
         return Err(Failure::LeftBehind(left));
     }
@@ -290,8 +294,9 @@ fn start(
         .args(rest)
         .stdin(Stdio::null())
         .stdout(output.door()?)
-        .stderr(errors.door()?)
-        .process_group(0);
+        .stderr(errors.door()?);
+    // SAFETY: between fork and exec it makes one system call.
+    unsafe { command.pre_exec(|| Ok(setsid().map(|_| ())?)) };
     if let Some(cgroup) = cgroup {
         cgroup.adopt(&mut command)?;
     }
@@ -351,7 +356,10 @@ fn last_words(outputs: [&mut Output; 2]) -> String {
     let last = |output: &mut Output| {
         let text = output.tail().ok()?;
         let line = text.lines().rev().find(|l| !l.trim().is_empty())?;
-        Some(format!("; its last output: {}", line.trim()))
+        Some(format!(
+            "; its last output: {}",
+            tidy(line.trim(), WORDS_MAX)
+        ))
     };
     let found = outputs.into_iter().find_map(last);
     found.unwrap_or_default()

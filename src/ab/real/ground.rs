@@ -4,9 +4,10 @@
 
 use crate::ab::cgroup::Cgroup;
 use crate::machine::host::Host;
-use anyhow::{Context, Result, bail};
+use crate::util::lock::{self, Lock};
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -62,17 +63,11 @@ fn or_why<T>(result: Result<T>) -> (Option<T>, Option<String>) {
 
 /// A lock to hold during a comparison: two at once would replace each other's schedulers. Fails if
 /// another comparison holds it.
-pub fn alone(host: &Host) -> Result<File> {
+pub fn alone(host: &Host) -> Result<Lock> {
     let place = host.kernel.join("sched_ext");
     let place = if place.exists() { &place } else { &host.kernel };
     let held = File::open(place).with_context(|| format!("cannot open {}", place.display()))?;
-    match held.try_lock() {
-        Ok(()) => Ok(held),
-        Err(TryLockError::WouldBlock) => {
-            bail!(
-                "another comparison runs on this machine, and the two would disturb each other: wait until it ends"
-            )
-        }
-        Err(TryLockError::Error(e)) => Err(e).context("cannot lock out other comparisons"),
-    }
+    lock::take(&held).context("cannot lock out other comparisons")?.context(
+        "another comparison runs on this machine, and the two would disturb each other: wait until it ends",
+    )
 }

@@ -24,6 +24,7 @@ use super::metric::Measured;
 use super::variant::{Kind, Scope, Variant};
 use crate::machine::Machine as Topology;
 use crate::machine::host::Host;
+use crate::util::lock::Lock;
 use crate::util::user::is_root;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use conditions::Conditions;
@@ -35,7 +36,6 @@ use scheduler::{Attached, END_TIME, Epoch, Scheduler};
 use service::Call;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ pub struct Real<'a> {
     set_up: bool,
     /// The CPUs to which a variant keeps the command, by name.
     cpus: BTreeMap<String, Vec<u16>>,
-    alone: Option<File>,
+    alone: Option<Lock>,
     ground: Option<Ground>,
     scheduler: Option<Scheduler>,
     /// The scheduler that was attached at the start, to be attached again.

@@ -4,10 +4,11 @@
 
 use super::arm;
 use super::ground::Ground;
-use crate::ab::child::{Failure, Workload, reaped_within};
+use crate::ab::child::{Failure, WORDS_MAX, Workload, reaped_within};
 use crate::ab::variant::{Kind, Variant};
 use crate::machine::host::Host;
 use crate::policy::arms::DEFAULT_ARM;
+use crate::util::text::tidy;
 use crate::wire::client::ask;
 use crate::wire::protocol::Op;
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -300,7 +301,7 @@ impl Scheduler {
         let text = fs::read_to_string(log(&self.ground.folder)).unwrap_or_default();
         let last = text.lines().rev().find(|l| !l.trim().is_empty());
         last.map_or("it printed nothing".to_string(), |l| {
-            format!("its last output: {}", l.trim())
+            format!("its last output: {}", tidy(l.trim(), WORDS_MAX))
         })
     }
 }

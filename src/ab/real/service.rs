@@ -259,13 +259,16 @@ impl Running {
     }
 }
 
-/// All processes that run schedulers.
+/// All processes of root that run schedulers. Any user may give a process any name and arguments,
+/// and start a program of root (su, sudo) under a link of any name.
 pub fn running(host: &Host) -> Vec<Running> {
     let entries = fs::read_dir(&host.proc).into_iter().flatten().flatten();
     let names = entries.filter_map(|e| e.file_name().into_string().ok());
     let pids = names.filter_map(|name| name.parse::<u32>().ok());
     let read = |pid: u32, file: &str| host.proc_text(&format!("{pid}/{file}")).unwrap_or_default();
-    let schedulers = pids.filter(|pid| schedules(&read(*pid, "comm"), &read(*pid, "cmdline")));
+    let named = |pid: &u32| schedules(&read(*pid, "comm"), &read(*pid, "cmdline"));
+    let of_root = |pid: &u32| is_roots(&read(*pid, "status"));
+    let schedulers = pids.filter(|pid| named(pid) && of_root(pid) && runs_one(host, *pid));
     let one = |pid: u32| Running {
         pid,
         parent: parent(&read(pid, "status")).unwrap_or(0),
@@ -273,6 +276,21 @@ pub fn running(host: &Host) -> Vec<Running> {
         words: words(&read(pid, "cmdline")),
     };
     schedulers.map(one).collect()
+}
+
+/// Reads /proc/PID/status: the real, effective, saved and file system user.
+fn is_roots(status: &str) -> bool {
+    let users = status.lines().find_map(|l| l.strip_prefix("Uid:"));
+    users.is_some_and(|users| users.split_whitespace().all(|uid| uid == "0"))
+}
+
+/// False: the file that it executes is no scheduler. True also if that cannot be known.
+fn runs_one(host: &Host, pid: u32) -> bool {
+    let program = fs::read_link(host.proc.join(format!("{pid}/exe")));
+    program.map_or(true, |program| {
+        let name = program.file_name().unwrap_or_default();
+        name.as_encoded_bytes().starts_with(b"scx_")
+    })
 }
 
 /// Reads /proc/PID/status.

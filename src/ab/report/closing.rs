@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The result of a suite: the comparisons of all workloads, corrected together.
 
-use super::{MetricReport, Report, effect, percent, printable, ratio_text, verdict_name};
+use super::{MetricReport, Report, effect, percent, ratio_text, verdict_name};
 use crate::ab::stats::pairs::Scale;
 use crate::ab::stats::sample::mean;
 use crate::ab::stats::verdict::{Direction, Judged, Verdict};
@@ -65,7 +65,7 @@ impl Closing {
     }
 
     pub fn text(&self) -> String {
-        printable(&(self.title() + &self.table() + &self.notes()))
+        self.title() + &self.table() + &self.notes()
     }
 
     /// What is true of all of its comparisons, without these.

@@ -6,8 +6,8 @@ use super::between::{self, Between, between};
 use super::closing::{Mean, means_of_files, means_text};
 use super::text::title;
 use super::{
-    MetricReport, Report, command, direction_text, effect, least_effect, level, printable, summary,
-    taken, verdict,
+    MetricReport, Report, command, direction_text, effect, least_effect, level, summary, taken,
+    verdict,
 };
 use crate::ab::stats::verdict::{Direction, Judged};
 use anyhow::{Result, ensure};
@@ -173,7 +173,7 @@ impl Beside<'_> {
             }
         }
         text += &means_text(&self.means);
-        printable(&(text + &between::text(&self.between, &self.files, self.reports)))
+        text + &between::text(&self.between, &self.files, self.reports)
     }
 }
 

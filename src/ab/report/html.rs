@@ -5,8 +5,7 @@ use super::closing::Closing;
 use super::text::title;
 use super::{
     MARK, Medians, MetricReport, Report, VariantReport, command, cv_text, effect, least_effect,
-    level, median_text, named, number, plots, printable, ratio_text, summary, taken, verdict,
-    verdict_name,
+    level, median_text, named, number, plots, ratio_text, summary, taken, verdict, verdict_name,
 };
 use crate::ab::stats::pairs::Scale;
 use crate::wire::stats::{ROWS, Row};
@@ -55,11 +54,12 @@ pub fn html_of_suite(reports: &[Report], closing: Option<&Closing>) -> String {
 
 /// `title` is HTML already.
 fn page(title: &str, body: &str) -> String {
-    printable(&format!(
+    let page = format!(
         "<!DOCTYPE html>\n{MARK}\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\n\
          <style>\n{STYLE}</style></head><body>\n{body}</body></html>\n"
-    ))
+    );
+    crate::util::escape::text(&page).into_owned()
 }
 
 fn results(report: &Report) -> String {

@@ -5,7 +5,7 @@
 //! 2018).
 
 use super::closing::{MEANS, means_of_files};
-use super::{MetricReport, Report, VariantReport, headline, printable, ratio_text, remark};
+use super::{MetricReport, Report, VariantReport, headline, ratio_text, remark};
 use crate::ab::result::{Header, Recorded};
 use crate::ab::stats::verdict::Direction;
 use crate::machine::parse_cpulist;
@@ -44,7 +44,7 @@ pub fn as_mail(files: &[Recorded]) -> Result<String> {
     if reports.len() > 1 {
         text += &summary(&reports, &columns);
     }
-    Ok(printable(&text))
+    Ok(text)
 }
 
 /// A line of `label: text`, continued below the text.

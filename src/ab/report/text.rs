@@ -3,9 +3,10 @@
 
 use super::{
     MetricReport, Report, command, cv_text, direction_text, effect, least_effect, level,
-    median_text, named, number, printable, summary, taken,
+    median_text, named, number, summary, taken,
 };
 use crate::ab::stats::verdict::{Direction, Verdict};
+use crate::util::escape;
 use clap::builder::styling::{AnsiColor, Style};
 use std::fmt::Write;
 
@@ -25,12 +26,12 @@ fn written(report: &Report, style: fn(Verdict) -> Style) -> String {
         summary(report),
         taken(report.plan)
     );
-    text = printable(&text);
+    text = escape::text(&text).into_owned();
     for (verdict, line) in report.headlines() {
-        let (style, line) = (style(verdict), printable(&line));
+        let (style, line) = (style(verdict), escape::text(&line));
         let _ = writeln!(text, "{style}{line}{style:#}");
     }
-    text + &printable(&rest(report))
+    text + &escape::text(&rest(report))
 }
 
 fn rest(report: &Report) -> String {

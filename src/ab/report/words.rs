@@ -12,6 +12,7 @@ use crate::ab::stats::plan::Plan;
 use crate::ab::stats::verdict::{Against, Direction, EQUIVALENT_MIN, Judged, Verdict};
 use crate::ab::variant::Variant;
 use crate::machine::{cpulist_text, parse_cpulist};
+use crate::util::escape;
 use crate::util::text::count;
 use crate::util::wall_clock::date;
 
@@ -310,20 +311,11 @@ fn blocks_are(blocks: usize) -> String {
 /// Pages begin with it. It marks files that may be replaced.
 pub const MARK: &str = "<!-- scx_roost ab -->";
 
-/// Control characters but line ends as '\x1b': nothing in a file may steer a terminal.
-pub fn printable(text: &str) -> String {
-    let sign = |c: char| match c {
-        c if c.is_control() && c != '\n' => format!("\\x{:02x}", u32::from(c)),
-        c => c.to_string(),
-    };
-    text.chars().map(sign).collect()
-}
-
 /// The command in one line.
 pub fn command(header: &Header) -> String {
     let workload = header.workload.as_ref();
     let workload = workload.map_or(String::new(), |name| format!("{name}: "));
-    workload + &header.command.join(" ").replace('\n', "\\n")
+    escape::line(&(workload + &header.command.join(" "))).into_owned()
 }
 
 /// What was done, in one line; `taken` is the next line.

@@ -2,10 +2,10 @@
 /*
  * Aging: no task waits forever.
  *
- * Problem: the kernel's watchdog ends a scheduler under which a runnable task does not run for 5 s
- * (timeout_ms in main.bpf.c). By
- * deadline alone, a task of low weight among many waits longer, and so does each of thousands. A
- * change of affinity, policy or group also makes the kernel queue a waiting task again.
+ * Problem: the kernel's watchdog ends a scheduler under which a runnable task does not run for 10 s
+ * (timeout_ms in main.bpf.c). By deadline alone, a task of low weight among many waits longer, and
+ * so does each of thousands. A change of affinity, policy or group also makes the kernel queue a
+ * waiting task again.
  *
  * Method: a CPU has two queues, both ordered by deadline. New arrivals go into the young one, and
  * the task with the earliest deadline of both runs next. After each turn the queues change roles:
@@ -18,10 +18,12 @@
  * a long wait it then goes into the old queue, unless that is late. After a very long wait it runs
  * at once, unless another task is about to.
  *
- * The bound B is half of the watchdog's time. It holds for a task that may use some CPU on which no
- * task of a higher class runs. The task is in the young queue for at most a turn and the rest of a
- * late one, and as long in the old queue: 2 * (turn + late) is 0.83 B. Three slices that run past
- * their end are 0.12 B. With 10,000 tasks that wait for one CPU the least slice makes it 0.98 B.
+ * The bound B is a quarter of the watchdog's time. The watchdog itself is a work item, due every
+ * half of that time (scx_watchdog_workfn()), and it may wait twice: for the thread that handles its
+ * timer, then for its worker. B holds for a task that may use some CPU on which no task of a higher
+ * class runs. The task is in the young queue for at most a turn and the rest of a late one, and as
+ * long in the old queue: 2 * (turn + late) is 0.83 B. Three slices that run past their end are
+ * 0.12 B. With 10,000 tasks that wait for one CPU the least slice makes it 0.98 B.
  *
  * Limits: a wait for a task of a higher class is the kernel's. Without timers (PREEMPT_RT) a slice
  * is at least a tick.

@@ -13,23 +13,21 @@
  * slice timer ends it, and the unused rest goes back. So the shared words change twice per grant,
  * not at each charge.
  *
- * A task whose groups have no budget is parked (parking.h). If the budget ends while the task is at
- * the head of its CPU's queue, it runs for OWED_NS. What is overdrawn is owed: the next periods
+ * A task whose groups have no budget is parked (parking.h), but not while it may hold a lock of the
+ * kernel: it runs on until it is about to return to user mode. If the budget ends while the task is
+ * at the head of its CPU's queue, it runs for OWED_NS. What is overdrawn is owed: the next periods
  * begin with less.
  *
  * While tasks of a group are parked, the budget is split among them, and a task whose grant is over
  * joins them at the end. So all of them make progress, in turn.
  *
- * Limits: a task that is about to exit and a kthread that is bound to one CPU have no limit. Groups
- * deeper than LIMIT_DEPTH below a limit escape it. Two CPUs that take grants at the same instant
- * may overdraw by one of them.
+ * Limits: a task that is about to exit and a kthread that is bound to one CPU have no limit. Two
+ * CPUs that take grants at the same instant may overdraw by one of them.
  */
 #ifndef ROOST_BANDWIDTH_H
 #define ROOST_BANDWIDTH_H
 
 #include "cgroup.h"
-
-enum { LIMIT_DEPTH = 64 };
 
 /* kernel: sched_cfs_bandwidth_slice_us */
 #define GRANT_MAX_NS   5000000ULL
@@ -44,7 +42,7 @@ enum { LIMIT_DEPTH = 64 };
 #define GRANT_SLACK_NS 20000ULL
 /* How soon parked tasks are checked again, when not the group's budget holds them back. ns */
 #define PARK_AGAIN_NS  100000ULL
-/* At most this many missed periods are made up for. No debt is higher than their quotas. */
+/* At most this many missed periods are made up for. */
 #define PERIODS_MAX    1024
 
 /* False as long as no group has had a limit. Until then limits cost only this test. */
@@ -59,7 +57,7 @@ static __always_inline u32 limit_search(u32 index)
 {
 	u32 level;
 
-	for_below (level, LIMIT_DEPTH, LIMIT_DEPTH) {
+	for_below (level, MAX_CGROUPS, MAX_CGROUPS) {
 		if (index == ROOT_CGROUP || bandwidth(index)->quota)
 			return index;
 		index = cgroup_state(index)->parent;
@@ -115,7 +113,7 @@ subprog u32 limit_top(u32 index)
 {
 	u32 level, above;
 
-	for_below (level, LIMIT_DEPTH, LIMIT_DEPTH) {
+	for_below (level, MAX_CGROUPS, MAX_CGROUPS) {
 		above = limit_above(index);
 		if (above == ROOT_CGROUP)
 			break;
@@ -191,7 +189,7 @@ subprog u32 limit_blocker(u32 index, u64 now)
 {
 	u32 level;
 
-	for_below (level, LIMIT_DEPTH, LIMIT_DEPTH) {
+	for_below (level, MAX_CGROUPS, MAX_CGROUPS) {
 		if (index == ROOT_CGROUP || budget_left(index, now) < (s64)OWED_NS)
 			return index;
 		index = limit_above(index);
@@ -207,7 +205,7 @@ subprog u32 budget_settle(u32 index, u64 used, s64 back)
 {
 	u32 level;
 
-	for_below (level, LIMIT_DEPTH, LIMIT_DEPTH) {
+	for_below (level, MAX_CGROUPS, MAX_CGROUPS) {
 		struct bandwidth *bw = bandwidth(index);
 
 		if (index == ROOT_CGROUP)
@@ -237,7 +235,7 @@ subprog u64 grant_take(u32 index, u64 now)
 	u64 grant = GRANT_MAX_NS, parked = bandwidth(index)->parked;
 	u32 level, at = index;
 
-	for_below (level, LIMIT_DEPTH, LIMIT_DEPTH) {
+	for_below (level, MAX_CGROUPS, MAX_CGROUPS) {
 		s64 left;
 		u64 share;
 
@@ -302,16 +300,10 @@ subprog u32 park_timer_start(u32 queue, u64 now, u64 at)
 
 /* ---- a task runs on its groups' budget ---- */
 
-/* The task has no limit, whatever its group has. */
-static __always_inline bool unlimited(port_task *p)
-{
-	return task_exits(p) || pcpu_kthread(p);
-}
-
 /* The nearest group whose limit holds for the task; ROOT_CGROUP: none. */
 static __always_inline u32 limit_on(port_task *p, const struct task_state *ts)
 {
-	return unlimited(p) ? ROOT_CGROUP : limit_of(ts->cgroup);
+	return pcpu_kthread(p) ? ROOT_CGROUP : limit_of(ts->cgroup);
 }
 
 /* The task is no longer parked. The first CPU to find this takes it off the count. */
@@ -372,15 +364,20 @@ static __always_inline void budget_starts(port_task *p, struct task_state *ts, u
 	ts->budget_from = task_ran(p);
 }
 
-/* The task begins to run, on the grant that it got when it was released, or else on a new one. */
+/*
+ * The task begins to run, on the grant that it got when it was released, or else on a new one. With
+ * neither it is still to be parked: the kernel stops and starts a running task also to change it.
+ */
 static __always_inline void budget_take(port_task *p, struct task_state *ts, u32 of, u64 now)
 {
 	u64 grant = ts->granted ? atomic_swap(&ts->granted, 0) : 0;
 
 	if (!grant)
 		grant = grant_take(of, now);
-	if (!grant) {
-		grant = OWED_NS;
+	if (grant) {
+		ts->returning = 0;
+	} else {
+		grant = ts->over_budget ? GRANT_MAX_NS : OWED_NS;
 		count_for(ts->pol.arm, STAT_budget_none);
 		budget_settle(of, 0, -(s64)grant);
 	}
@@ -395,8 +392,9 @@ subprog u32 budget_begins(port_task *p trusted, struct task_state *ts nonnull, s
 	park_ends(ts);
 	of = limit_on(p, ts);
 	if (of == ROOT_CGROUP) {
-		/* The task exits, or there is no limit any more. */
+		/* There is no limit any more. */
 		grant_drop(ts, limit_of(ts->cgroup));
+		ts->returning = 0;
 		cs->budgeted = 0;
 		return 0;
 	}
@@ -417,7 +415,7 @@ subprog u32 budget_ends(port_task *p trusted, struct task_state *ts nonnull, boo
 	u32 of = ts->budget_of, queue;
 
 	ts->budget_of = ROOT_CGROUP;
-	if (waits && left > (s64)GRANT_SLACK_NS) {
+	if (waits && !ts->returning && left > (s64)GRANT_SLACK_NS) {
 		atomic_add(&ts->granted, left);
 		left = 0;
 	}
@@ -434,7 +432,7 @@ subprog u32 budget_ends(port_task *p trusted, struct task_state *ts nonnull, boo
 
 /*
  * The running task is at the end of its slice. True: its grant is not over. False: it has ended
- * now, or there was none.
+ * now, or there was none. On the way to user mode it ends.
  */
 static __always_inline bool grant_lasts(port_task *p, struct task_state *ts)
 {
@@ -443,7 +441,7 @@ static __always_inline bool grant_lasts(port_task *p, struct task_state *ts)
 
 	if (of == ROOT_CGROUP)
 		return false;
-	if (used + GRANT_SLACK_NS < ts->budget)
+	if (!ts->returning && used + GRANT_SLACK_NS < ts->budget)
 		return true;
 	budget_settle(of, used, (s64)(ts->budget - used));
 	ts->budget_of = ROOT_CGROUP;
@@ -473,19 +471,27 @@ subprog bool budget_lasts(port_task *p trusted, struct task_state *ts nonnull, s
 	if (!grant)
 		return false;
 	budget_starts(p, ts, of, grant);
+	ts->returning = 0;
 	cs->budgeted = 1;
 	return true;
 }
 
 /* ---- a task wants to run ---- */
 
-/* The task has to wait for its group's budget, or for its turn among those that wait. */
+/*
+ * The task has to wait for its group's budget, or for its turn among those that wait. One that
+ * exits does not return to user mode, so it never waits, and its group owes the time.
+ */
 subprog bool must_park(port_task *p trusted, struct task_state *ts nonnull, u64 now)
 {
 	u32 of = limit_on(p, ts);
 
 	if (of == ROOT_CGROUP || ts->granted)
 		return false;
+	if (task_exits(p)) {
+		ts->over_budget = 1;
+		return false;
+	}
 	return bandwidth(of)->parked || limit_blocker(of, now) != ROOT_CGROUP;
 }
 

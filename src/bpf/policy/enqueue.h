@@ -72,9 +72,18 @@ static __always_inline bool insert_pushed(port_task *p, struct task_state *ts, u
 	return true;
 }
 
-static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs, u64 now,
-				     u64 enq_flags)
+/* A task that waits has an earlier deadline: it is the pick, not the one that joins. */
+static __always_inline bool another_is_first(s32 cpu, const struct task_state *ts)
 {
+	port_task *head = first_waiting(cpu);
+
+	return head && before(task_key(head), ts->deadline);
+}
+
+/* kernel: wakeup_preempt_fair(), where only the pick preempts */
+static __always_inline bool wins_cpu(s32 cpu, struct task_state *ts, u64 now, u64 enq_flags)
+{
+	struct cpu_state *cs = cpu_state(cpu);
 	enum preempt verdict;
 
 	/* A forked or moved task preempts only a SCHED_IDLE task. */
@@ -83,15 +92,27 @@ static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs
 	verdict = preempts(cs, ts, ts->pol.features, now);
 	if (verdict == PREEMPT_LATER)
 		count_for(ts->pol.arm, STAT_preempt_protected);
-	return verdict == PREEMPT_NOW;
+	return verdict == PREEMPT_NOW && (cs->curr_sched_idle || !another_is_first(cpu, ts));
 }
 
-/* Park the task, if its group has used up its CPU limit. */
+/*
+ * Park the task, if its group has used up its CPU limit. One that was parked within task_returns()
+ * and may not stay on its CPU leaves it first: whoever set its mask waits for that (kernel:
+ * affine_move_task()).
+ */
 subprog bool enqueue_parks(port_task *p trusted, struct task_state *ts nonnull, u64 now,
 			   u64 enq_flags)
 {
+	bool was_parked = ts->parked_in;
+
 	park_ends(ts);
 	if (!must_park(p, ts, now))
+		return false;
+	if (was_parked && held_from_mask(p)) {
+		ts->returning = 0;
+		return false;
+	}
+	if (runs_on(p, ts))
 		return false;
 	placed_nowhere(ts);
 	delay_ends(ts, NO_CPU, now);
@@ -141,7 +162,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, ts->pol.features);
-	if (wins_cpu(ts, cs, now, enq_flags)) {
+	if (wins_cpu(cpu, ts, now, enq_flags)) {
 		insert_preempting(p, ts, cs, now, enq_flags);
 	} else if (overdue(ts, now) && !cpu_taken(cpu) && !local_length(cpu)) {
 		/*

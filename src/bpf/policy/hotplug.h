@@ -17,9 +17,10 @@
  * ours was just running. So no slice ends there unless another task is in the local queue.
  *
  * The kernel begins to take the CPU offline before it says so, and waits for an RCU grace period in
- * between (kernel: sched_cpu_deactivate()). It calls neither dispatch nor enqueue for the CPU in
- * that time, and lets it idle beside its queues. Other CPUs rescue what they may run (serve.h). The
- * rest the timer hands to the kernel (slice_timer.h): the grace period may wait for such a task.
+ * between (kernel: sched_cpu_deactivate()). In that time it takes no task of another CPU (steal.h).
+ * The kernel need not call dispatch nor enqueue for it, and lets it idle beside its queues. Other
+ * CPUs rescue what they may run (serve.h). The rest the timer hands to the kernel (slice_timer.h):
+ * the grace period may wait for such a task.
  *
  * Limits: the slice of that thread may end after the grace period, just before ops.cpu_offline.
  * Then the thread waits until the kernel schedules on that CPU again. The place of a CPU that was

@@ -4,7 +4,7 @@
  * came.
  *
  * Problem: such a task must not run until its group has budget again. But the kernel ends a
- * scheduler under which a task waits for 5 s without running, in any queue.
+ * scheduler under which a task waits for 10 s without running, in any queue.
  *
  * Method: parked tasks wait in PARK_QUEUES queues of their own, ordered by the time since which
  * they wait. All tasks under one topmost limit are in the same queue. A parked task is counted
@@ -20,13 +20,19 @@
  * released for OWED_NS, which its group owes. The task's wait goes on in its CPU's queue, whose
  * aging bounds the rest.
  *
+ * A task without budget may hold a lock of the kernel, and others would wait for the lock as long
+ * as it is parked. So it is not parked at once: the kernel is asked to tell when the task is about
+ * to return to user mode, where it holds none. Until then it runs, and its group owes the time.
+ * Kernels with preemption park it within task_returns(): it is bound to its CPU then, and a reader
+ * for RCU's grace periods of sleeping programs (tasks trace), until it runs again.
+ *
  * A change of affinity, group or class also ends a parked task's wait. The kernel dequeues the task
  * and enqueues it again, and enqueue checks it again. A limit that is set or removed fires all
  * timers.
  *
- * Limits: a pass looks at PARK_LOOKS tasks of a queue and releases PARK_RELEASES at most, and then
- * the timer rests. If more tasks than that wait for other groups' budgets, those behind them wait
- * with them.
+ * Limits: a pass looks at PARK_LOOKS tasks of a queue and releases PARK_RELEASES at most, within
+ * PARK_PASS_NS, and then the timer rests, so it does not keep a CPU to itself. If more tasks than
+ * that wait for other groups' budgets, those behind them wait with them.
  */
 #ifndef ROOST_PARKING_H
 #define ROOST_PARKING_H
@@ -46,12 +52,10 @@
 /* How often it then fires. ns */
 #define PARK_LATER_NS 100000000ULL
 
-/*
- * How long the timer rests for each task that it looked at, and for each that it released. So it
- * does not keep a CPU to itself. ns
- */
-#define PARK_REST_NS  1000ULL
-#define PARK_MOVED_NS 4000ULL
+/* When a pass has taken so long, it ends. ns */
+#define PARK_PASS_NS  1000000ULL
+/* The timer rests for so many times as long as its last pass took. */
+#define PARK_RESTS    2
 /* Tasks that came while the timer was at work are looked at after this time. ns */
 #define PARK_CAME_NS  1000000ULL
 /* How often a tick goes on to the next queue. ns */
@@ -61,6 +65,29 @@ enum {
 	PARK_LOOKS = 8192,
 	PARK_RELEASES = 512,
 };
+
+/* ---- on the way to user mode ---- */
+
+/*
+ * True: the task runs on without budget, because it may hold a lock of the kernel, and
+ * task_returns() is called when it does not (kernel: task_throttle_setup_work()). False: it may be
+ * parked. It is, whatever it holds, where the kernel cannot tell (before Linux 6.18).
+ */
+static __always_inline bool runs_on(port_task *p, struct task_state *ts)
+{
+	ts->over_budget = !ts->returning && ask_return(p);
+	return ts->over_budget;
+}
+
+/* The running task, which asked for this, is about to return to user mode. */
+static __always_inline void task_returns(port_task *p, struct task_state *ts)
+{
+	ts->over_budget = 0;
+	if (!limits_exist() || !must_park(p, ts, cpu_clock()))
+		return;
+	ts->returning = 1;
+	kick_cpu(task_cpu(p), KICK_PREEMPT);
+}
 
 /* ---- parking ---- */
 
@@ -129,7 +156,8 @@ struct park_pass {
 	u64 grant;
 	u32 of; /* its limit; ROOT_CGROUP: none */
 	u32 pinned;
-	s32 help; /* a CPU where a released task has to wait; NO_CPU: none */
+	s32 help;  /* a CPU where a released task has to wait; NO_CPU: none */
+	u64 began; /* by clock_ns() */
 	u32 looks;
 	u32 released;
 	u32 mixed; /* not all tasks are of one limit */
@@ -246,7 +274,8 @@ static __always_inline bool park_enough(struct park_pass *pass, u64 now)
 {
 	if (pass->ends)
 		return true;
-	if (++pass->looks < PARK_LOOKS && pass->released < PARK_RELEASES)
+	if (++pass->looks < PARK_LOOKS && pass->released < PARK_RELEASES &&
+	    clock_ns() - pass->began < PARK_PASS_NS)
 		return false;
 	park_waits(pass, now);
 	return true;
@@ -295,7 +324,7 @@ static __always_inline void park_timer_again(u32 queue, u64 now, u64 next, u64 c
 
 static __always_inline void park_timer_fires(u32 queue)
 {
-	struct park_pass pass = { .help = NO_CPU, .park = park_number(queue) };
+	struct park_pass pass = { .help = NO_CPU, .park = park_number(queue), .began = clock_ns() };
 	struct park *park = park_of(queue);
 	u64 now = cpu_clock(), came;
 
@@ -303,7 +332,7 @@ static __always_inline void park_timer_fires(u32 queue)
 	atomic_swap(&park->timer_at, now);
 	came = park->came_at;
 	park_release(now, &pass);
-	park->rests_until = now + pass.looks * PARK_REST_NS + pass.released * PARK_MOVED_NS;
+	park->rests_until = now + PARK_RESTS * (clock_ns() - pass.began);
 	if (pass.help != NO_CPU)
 		call_help(pass.help, now);
 	if (!pass.next && waited_since(park->came_at, now) < PARK_WATCH_NS)
@@ -349,13 +378,16 @@ subprog u32 park_ask_all(u64 now)
 }
 
 /* Set the limit of a group. ns. @quota is 0 for no limit, @period is never 0. */
-static __always_inline void limit_set(u32 index, u64 period, u64 quota, u64 burst, u64 now)
+subprog u32 limit_set(u32 index, u64 period, u64 quota, u64 burst, u64 now)
 {
 	struct bandwidth *bw = bandwidth(index);
 
 	/* More than all CPUs have would never be used up, and sums of it would not fit. */
 	if (quota / MAX_CPUS >= period)
 		quota = 0;
+	/* Another setting of the group has changed. */
+	if (bw->period == period && bw->quota == quota && bw->burst == burst)
+		return 0;
 	bw->period = period;
 	bw->burst = burst;
 	bw->runtime = quota;
@@ -367,6 +399,7 @@ static __always_inline void limit_set(u32 index, u64 period, u64 quota, u64 burs
 	limits_changed();
 	if (limits()->any)
 		park_ask_all(now);
+	return 0;
 }
 
 /* A new group gets an index that another one had. Its tasks look up their limit again. */

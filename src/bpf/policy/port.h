@@ -48,11 +48,14 @@
  *   u32 task_pid(p), u64 task_key(p)	the key by which its queue is ordered
  *   u64 task_ran(p)		ns that it has run in all, by the kernel's account
  *   bool task_pinned(p)		it can run on one CPU only
+ *   bool held_from_mask(p)	it may not migrate now, and not stay on its CPU
  *   bool pcpu_kthread(p)		a kthread that is bound to one CPU
  *   bool task_runnable(p), task_sleeps(p), task_is_idle(p), task_exits(p)
  *   port_task *current_task(void), bool in_task(void)	false: in an interrupt
  *   bool enq_placed(u64 enq_flags)	select_cpu was called
  *   void arm_follow(p, ts)	put the task on the arm that the rules give it
+ *   bool ask_return(p)		have task_returns() (parking.h) called as it is about to return to
+ *				user mode; false: the kernel cannot
  *
  * CPUs:
  *   s32 this_cpu(void), u64 cpu_clock(void)	ns; the same throughout a callback that
@@ -62,6 +65,7 @@
  *				between two tasks of ours, the first still counts as running
  *   bool cpu_is_ours(s32 cpu)	it is online, and runs no task of a higher class; in the local
  *				queue of any other CPU a task would not be found
+ *   bool cpu_leaves(s32 cpu)	the kernel has begun to take it offline
  *   u32 local_length(s32 cpu)	tasks in the kernel's own queue of the CPU, to run there next
  *   u32 cpu_speed(s32 cpu)	0..CAPACITY_SCALE (kernel: arch_scale_freq_capacity())
  *   void ask_speed(s32 cpu, u32 speed)

@@ -113,17 +113,24 @@ static __always_inline bool asks_little(const struct task_state *ts, u32 feature
 }
 
 /*
- * The task's request: its own (sched_attr.sched_runtime), else its arm's slice. [burst_slice] A
- * light task requests its usual burst.
+ * The task's own slice (sched_attr.sched_runtime), at most its arm's. With a longer one it would
+ * make all others wait for as long: EEVDF protects it only for the shortest slice in the queue, and
+ * then passes over it (kernel: set_protect_slice(), pick_eevdf()).
  */
+static __always_inline u64 slice_of(const struct task_state *ts)
+{
+	u64 own = ts->custom_slice;
+
+	return own && own < ts->pol.slice_ns ? own : ts->pol.slice_ns;
+}
+
+/* The task's request: its slice. [burst_slice] A light task requests its usual burst. */
 static __always_inline u64 request_ns(const struct task_state *ts, u32 features)
 {
 	u64 least = ts->pol.min_slice_ns / LIGHT_SHARE;
 
-	if (ts->custom_slice)
-		return ts->custom_slice;
 	if (!asks_little(ts, features))
-		return ts->pol.slice_ns;
+		return slice_of(ts);
 	return ts->burst > least ? ts->burst : least;
 }
 
@@ -162,7 +169,7 @@ static __always_inline u64 slice_left(const struct task_state *ts)
 
 static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 {
-	u64 slice = 2 * (ts->custom_slice ? ts->custom_slice : ts->pol.slice_ns);
+	u64 slice = 2 * slice_of(ts);
 	s64 limit = to_virtual(slice > LAG_FLOOR_NS ? slice : LAG_FLOOR_NS, ts->weight);
 
 	return lag > limit ? limit : lag < -limit ? -limit : lag;
@@ -272,6 +279,26 @@ static __always_inline void queue_leave(struct task_state *ts, u64 now)
 	ts->on_rq = 0;
 }
 
+/*
+ * The task has left the queue to sleep. What it owes still holds for those who stay and come: the
+ * clock is not set back to their mean. Else tasks that take turns to run for a moment would each
+ * find it where the first did, and one that computes beside them would never be due. (The kernel
+ * keeps such a task in its queue until the clock has caught up: delayed dequeue.)
+ */
+subprog u32 clock_stays(struct cpu_state *cs nonnull, const struct task_state *ts nonnull)
+{
+	u64 weight = cs->weight, owed;
+
+	if (!weight) {
+		cs->kept_ahead = 0;
+	} else if (ts->lag < 0) {
+		owed = (u64)-ts->lag * ts->weight;
+		cs->kept_ahead += owed;
+		atomic_add(&cs->avg_vruntime, owed / weight);
+	}
+	return 0;
+}
+
 /* Bring the load of the CPU whose queue counts the task up to now. The caller holds its lock. */
 static __always_inline void queue_settle(const struct task_state *ts, u64 now)
 {
@@ -327,13 +354,30 @@ static __always_inline u64 mean_moves(struct cpu_state *cs, u64 own, u32 own_wei
 	return moves;
 }
 
+/* While it is ahead, the clock follows all but this part of the mean. */
+#define WAITS_PART 8
+
+/* How much of @mean the clock does not follow, since it is ahead. Virtual ns */
+subprog u64 clock_waits(struct cpu_state *cs nonnull, u64 mean)
+{
+	u64 weight = cs->weight, ahead;
+
+	if (!weight)
+		return 0;
+	ahead = cs->kept_ahead / weight;
+	if (ahead > mean / WAITS_PART)
+		ahead = mean / WAITS_PART;
+	cs->kept_ahead -= ahead * weight;
+	return ahead;
+}
+
 /* The running task ages by @own, and the mean with it. Returns by how much the mean moves. */
 static __always_inline u64 queue_age(struct cpu_state *cs, struct task_state *ts, u64 own)
 {
 	u64 mean = mean_moves(cs, own, ts->on_rq_weight);
 
 	ts->vruntime += own;
-	atomic_add(&cs->avg_vruntime, mean);
+	atomic_add(&cs->avg_vruntime, mean - (cs->kept_ahead ? clock_waits(cs, mean) : 0));
 	return mean;
 }
 
@@ -401,18 +445,29 @@ static __always_inline u64 protected_ns(const struct task_state *ts, u32 feature
 	return light(ts, features) ? least / LIGHT_SHARE : least;
 }
 
+/* The running task is ahead of the mean, and @ts, which has joined its queue, is not. */
+static __always_inline bool owed_by_curr(const struct cpu_state *cs, const struct task_state *ts,
+					 u64 now)
+{
+	u64 mean = cs->avg_vruntime + clock_behind(cs, ts, now) + ROUNDING_NS;
+	u64 vruntime =
+		cs->curr_vruntime + to_virtual(waited_since(cs->curr_start, now), cs->curr_weight);
+
+	return before(mean, vruntime) && !before(mean, ts->vruntime);
+}
+
 /*
  * May the task that just joined preempt the running one? A running SCHED_IDLE task gives way to any
- * other. Apart from that, batch and SCHED_IDLE tasks never preempt, and the earlier deadline wins.
- * A task that is owed time also wins against one that is ahead of the mean, which the kernel would
- * not find eligible. The running task is protected for a while; then the earlier deadline ends its
- * slice. The queue is ordered by deadline, so a task that is merely owed time keeps waiting.
+ * other. Apart from that, batch and SCHED_IDLE tasks never preempt. A task that is owed time wins
+ * against one that is ahead of the mean, which the kernel would not find eligible and does not
+ * protect (pick_eevdf()). Else the earlier deadline wins, once the running task has been protected
+ * for a while.
  */
 static __always_inline enum preempt preempts(struct cpu_state *cs, const struct task_state *ts,
 					     u32 features, u64 now)
 {
-	u64 ran = now - cs->curr_start, mean, vruntime, wait;
-	bool earlier;
+	u64 wait = protected_ns(ts, features);
+	s64 ran = now - cs->curr_start;
 
 	if (!cs->curr_pid)
 		return PREEMPT_NO;
@@ -421,21 +476,15 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 	/* While a queue is late, waiting tasks run before waking ones (aging.h). */
 	if (ts->sched_idle || ts->batch || cs->late)
 		return PREEMPT_NO;
-	earlier = before(ts->deadline, cs->curr_deadline);
-	if (!earlier) {
-		mean = cs->avg_vruntime + clock_behind(cs, ts, now) + ROUNDING_NS;
-		vruntime = cs->curr_vruntime + to_virtual(ran, cs->curr_weight);
-		if (!before(mean, vruntime) || before(mean, ts->vruntime))
-			return PREEMPT_NO;
-	}
-	wait = protected_ns(ts, features);
-	if ((s64)ran >= (s64)wait) {
-		if ((s64)ran < (s64)ts->pol.min_slice_ns)
+	if (owed_by_curr(cs, ts, now))
+		return PREEMPT_NOW;
+	if (!before(ts->deadline, cs->curr_deadline))
+		return PREEMPT_NO;
+	if (ran >= (s64)wait) {
+		if (ran < (s64)ts->pol.min_slice_ns)
 			count_for(ts->pol.arm, STAT_burst_preempt);
 		return PREEMPT_NOW;
 	}
-	if (!earlier)
-		return PREEMPT_NO;
 	if (cs->curr_slice > wait)
 		cs->curr_slice = wait;
 	return PREEMPT_LATER;

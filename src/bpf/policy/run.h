@@ -50,6 +50,29 @@ static __always_inline struct task_state *task_state_of(port_task *p)
 /* ---- joining ---- */
 
 /*
+ * A new task owes what its parent does. A chain of tasks, each of which forks the next and exits,
+ * would otherwise owe nothing, and each would have the earliest deadline. (The kernel finds such a
+ * child not eligible, once its parent has gone.)
+ */
+static __always_inline void owes_as_parent(struct task_state *ts, u64 now)
+{
+	port_task *parent = in_task() ? current_task() : NULL;
+	struct task_state *theirs = parent ? task_state_if(parent) : NULL;
+	struct cpu_state *cs;
+	s64 lag;
+
+	if (!theirs || !theirs->started || !theirs->on_rq)
+		return;
+	cs = cpu_state(theirs->on_rq - 1);
+	lag = cs->avg_vruntime + clock_behind(cs, ts, now) - theirs->vruntime -
+	      to_virtual(waited_since(theirs->started, now), theirs->on_rq_weight);
+	if (lag >= 0)
+		return;
+	ts->lag = clamped_lag(ts, lag);
+	ts->left_at = now;
+}
+
+/*
  * @cpu's queue starts to count the task, which was runnable elsewhere (@moved: how it came) or was
  * not runnable. Called by enqueue and by running, whichever is first: select_cpu may insert a task
  * that is then not enqueued, and a stolen task comes from another queue. A callback for tasks that
@@ -75,7 +98,11 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, en
 	}
 	ts->runnable_since = now;
 	cgroup_enter(ts);
+	if (cgroup_differs(ts))
+		cgroup_apply(ts, now);
 	load_follows(ts, cpu, now);
+	if (is_new)
+		owes_as_parent(ts, now);
 	queue_join(cpu, ts, now);
 	if (is_new)
 		first_request(ts, ts->pol.features);
@@ -102,13 +129,16 @@ static __always_inline void run_charge(struct cpu_state *cs, struct task_state *
 }
 
 /*
- * At most once a period: fold the task's signals, and take over a weight that its cgroup has
- * changed.
+ * Take over a weight that the task's cgroup has changed much, and once a period any; then fold the
+ * signals too.
  */
 static __always_inline void run_fold(struct task_state *ts, u64 now)
 {
-	if ((s64)(now - ts->folded_at) < (s64)PERIOD_NS)
+	if ((s64)(now - ts->folded_at) < (s64)PERIOD_NS) {
+		if (cgroup_differs(ts))
+			cgroup_apply(ts, now);
 		return;
+	}
 	if (ts->runnable_since) {
 		ts->runnable_sum += waited_since(ts->runnable_since, now);
 		ts->runnable_since = now;
@@ -126,6 +156,27 @@ static __always_inline u64 turn_ns(const struct cpu_state *cs, const struct task
 	u64 left = slice_left(ts);
 
 	return cs->slice_cap && cs->slice_cap < left ? cs->slice_cap : left;
+}
+
+/*
+ * The task's turn begins. The kernel also stops and starts a running task to change its policy,
+ * priority, group or affinity: then its turn goes on. Else it would have one for as long as it
+ * changes itself.
+ */
+static __always_inline void curr_begins(struct cpu_state *cs, const struct task_state *ts, u32 pid,
+					u64 now)
+{
+	bool goes_on = cs->changed_pid == pid;
+
+	cs->changed_pid = 0;
+	cs->curr_vruntime = ts->vruntime;
+	if (goes_on) {
+		cs->curr_vruntime -=
+			to_virtual(waited_since(cs->curr_start, now), ts->on_rq_weight);
+		return;
+	}
+	cs->curr_start = now;
+	cs->curr_slice = turn_ns(cs, ts);
 }
 
 static __always_inline void wakeup_ends(struct task_state *ts, u64 now)
@@ -155,10 +206,8 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 	cs->curr_pid = task_pid(p);
 	cs->curr_weight = ts->on_rq_weight;
 	cs->curr_deadline = ts->deadline;
-	cs->curr_vruntime = ts->vruntime;
-	cs->curr_start = now;
-	cs->curr_slice = turn_ns(cs, ts);
 	cs->curr_sched_idle = ts->sched_idle;
+	curr_begins(cs, ts, cs->curr_pid, now);
 	cs->dispatched_at = now;
 	if (cs->idle_marked)
 		cs->busy_since = now;
@@ -170,9 +219,9 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 		budget_begins(p, ts, cpu, now);
 	/* Without timers a tick has to end the slice. */
 	if (!tunables()->timers)
-		set_slice(p, cs->curr_slice);
+		set_slice(p, time_until(cs->curr_start + cs->curr_slice, now));
 	else if (slice_ends(cs))
-		ensure_slice_timer(cpu, cs, now, now + cs->curr_slice);
+		ensure_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 	nohz_runs(p, cpu, cs);
 	away_runs(p, cpu);
 }
@@ -193,6 +242,7 @@ static __always_inline void task_stops(port_task *p, struct task_state *ts, bool
 	ts->started = 0;
 	ts->ran_at = now;
 	cs->budgeted = 0;
+	cs->changed_pid = runnable || sleeps ? 0 : cs->curr_pid;
 	cs->curr_pid = 0;
 	cs->curr_weight = 0;
 	if (sleeps)
@@ -205,6 +255,8 @@ static __always_inline void task_stops(port_task *p, struct task_state *ts, bool
 		cgroup_leave(ts);
 		queue_settle(ts, now);
 		queue_leave(ts, now);
+		if (sleeps)
+			clock_stays(cs, ts);
 		/*
 		 * Its placement ended when it began to run, so idle_cpu is a core that a tick has
 		 * chosen since.
@@ -212,8 +264,11 @@ static __always_inline void task_stops(port_task *p, struct task_state *ts, bool
 		push_lost(ts);
 	}
 	run_fold(ts, now);
-	if (sleeps)
+	/* What it wakes up to is in the kernel. */
+	if (sleeps) {
+		ts->returning = 0;
 		util_est_sleep(ts, cpu);
+	}
 	cpu_fold(cs, now);
 }
 
@@ -276,12 +331,18 @@ static __always_inline bool run_yield(port_task *p, port_task *to)
 	return true;
 }
 
-/* The task, which the kernel has dequeued, goes to another group. */
+/*
+ * The task, which the kernel has dequeued, goes to another group. Its weight there is worked out
+ * when it wakes or has run. Now would be too early: of a crowd that moves at once, the first would
+ * get the whole weight of the group.
+ */
 static __always_inline void run_moves(struct task_state *ts, u32 cgroup)
 {
 	if (limits_exist())
 		limit_leaves(ts);
 	ts->cgroup = cgroup;
+	ts->competed = 0;
+	cgroup_follow(ts);
 }
 
 /* The task leaves our class, or dies; it may still be counted in a queue. */

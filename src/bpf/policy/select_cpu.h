@@ -58,7 +58,7 @@ static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags
 	w->fork = wake_flags & WAKE_FORK;
 	ts->woken_at = w->fork ? 0 : w->now;
 	/* It will be parked: search and claim no CPU. */
-	if (limits_exist() && w->prev != NO_CPU && must_park(p, ts, w->now))
+	if (limits_exist() && w->prev != NO_CPU && must_park(p, ts, w->now) && !runs_on(p, ts))
 		return prev;
 	w->this_allowed = task_allowed(p, w->this_cpu);
 	waker = gather_waker(w, wake_flags);

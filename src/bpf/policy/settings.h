@@ -23,8 +23,8 @@ static __always_inline u32 nice_weight(s32 nice)
 }
 
 /*
- * Take over settings, which change together (kernel: __setscheduler_params()). ts->cgroup may be
- * new too. @slice: ns; 0: none of its own.
+ * Take over settings, which change together (kernel: __setscheduler_params()). @slice: ns; 0: none
+ * of its own.
  */
 static __always_inline void settings_apply(struct task_state *ts, s32 nice, u32 policy, u64 slice,
 					   u64 now)

@@ -105,6 +105,8 @@ struct cpu_state {
 	u64 weight;	  /* sum of their weights; atomic */
 	/* the rest of avg_vruntime's last move, less than a ns, times weight (mean_moves()) */
 	u64 mean_rest;
+	/* by how much tasks that sleep keep it ahead of the mean, times weight (clock_stays()) */
+	u64 kept_ahead;
 	/* how far running has moved the mean, virtual ns; compared within the LLC (balance.h) */
 	u64 progress;
 	u64 util_est; /* sum of their estimated utilisation (util_est.h); atomic */
@@ -116,6 +118,7 @@ struct cpu_state {
 	u64 curr_vruntime;   /* virtual run time at curr_start */
 	u64 curr_start;	     /* ns: when it began to run, or dispatch last kept it */
 	u64 curr_slice;	     /* ns it may run while others wait */
+	u32 changed_pid;     /* the task that ran last, if it stopped only to be changed */
 	u64 charged_at;	     /* ns: when the running task was last charged, or began */
 	u32 curr_sched_idle; /* policy SCHED_IDLE, or a group with cpu.idle */
 	u32 idle_marked;     /* our bit in the LLC's idle set is set */
@@ -282,6 +285,7 @@ struct task_state {
 	/* the group whose runnable includes it; 0: none, because the root keeps no sum */
 	u32 counted_in;
 	u32 counted_weight; /* with this weight */
+	u64 competed;	    /* the sum against which its weight was worked out (competing()) */
 
 	/* CPU limits (bandwidth.h) */
 	u32 budget_of;	 /* the limit on whose budget it runs; 0: none, or it does not run */
@@ -289,6 +293,8 @@ struct task_state {
 	u64 budget_from; /* ns that it had run in all when the budget began */
 	u64 granted;	 /* ns of the budget that it holds while it waits; atomic */
 	u64 parked_in;	 /* the group that counts it as parked; 0: none; atomic */
+	u32 returning;	 /* it is about to return to user mode, and holds no lock of the kernel */
+	u32 over_budget; /* it runs without budget until it returns to user mode */
 };
 
 /* When the frequency of a CPU counts as low. */
@@ -299,15 +305,18 @@ struct freq_rule {
 
 struct cgroup_state {
 	u64 runnable;	   /* sum of the nice weights of its own runnable tasks; atomic */
-	u64 load;	   /* its mean over the last sweeps; not 0 while a task is runnable */
+	u64 share;	   /* against children of the root, as of the last sweep (group_share()) */
+	u64 children;	   /* sum of what its child groups count for, as of the last sweep */
+	u64 next_children; /* the sum in the making */
 	u32 cpu_weight;	   /* cpu.weight scaled to NICE0_WEIGHT = 100 */
 	u32 weight;	   /* cpu_weight, or with cpu.idle that of a SCHED_IDLE task */
 	u32 parent;	   /* index; the root's parent is itself */
-	u32 children;	   /* sum of the weights of its active child groups, as of the last sweep */
-	u32 next_children; /* the sum in the making */
-	u32 active;	   /* a task in the group or below was runnable lately */
+	u32 busy;	   /* how often a task of its own was runnable; NICE0_WEIGHT: always */
+	u32 counted;	   /* what it counts for in its parent's sum in the making */
 	u32 idle;	   /* cpu.idle */
 	u32 sched_idle;	   /* cpu.idle, its own or of a group above it, as of the last sweep */
+	u64 held; /* indexes of the group and those below it; of a child of the root; atomic */
+	u32 top;  /* the child of the root that it is below; itself, if it is one */
 };
 
 /*
@@ -345,6 +354,12 @@ struct limits {
 	u64 changes; /* how often limits were set; atomic */
 	u32 any;     /* a group has had a limit since the load */
 } __attribute__((aligned(CACHELINE)));
+
+/* Groups that need an index and have none (cgroup.bpf.h). */
+struct cgroups_refused {
+	u64 count; /* how many there are; atomic */
+	u64 last;  /* kernel: the kernfs id of the one that was refused last */
+};
 
 /* A queue of parked tasks (parking.h). */
 struct park {

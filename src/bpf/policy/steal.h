@@ -70,6 +70,9 @@ subprog bool take_among(u32 queue, s32 here)
 	bool taken = false;
 	u32 looks = from_zero;
 
+	/* The kernel would not take a task of another CPU, and put it into its global queue. */
+	if (cpu_leaves(here))
+		return false;
 	for_each_queued(p, queue)
 	{
 		/*
@@ -86,8 +89,7 @@ subprog bool take_among(u32 queue, s32 here)
 
 /*
  * Move a waiting task of @victim's to @cpu: that of the earliest deadline, or @old_first one of the
- * old queue. The kernel's own search has no limit, so it is used
- * only if the first task fits.
+ * old queue. The kernel's own search has no limit, so it is used only if the first task fits.
  */
 static __always_inline bool take_from(s32 victim, s32 cpu, bool old_first)
 {

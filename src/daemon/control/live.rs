@@ -31,6 +31,15 @@ pub trait Live: Send {
     fn audit(&mut self) -> Result<Audit>;
     /// Groups with a CPU limit.
     fn limits(&self) -> Vec<Limit>;
+    fn refused(&self) -> Refused;
+}
+
+/// Groups that need a place in the scheduler's table and have none (src/bpf/cgroup.bpf.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Refused {
+    pub count: u64,
+    /// The inode of the folder of the one that was refused last.
+    pub last: u64,
 }
 
 /// The CPU limit of a group (cpu.max), and its account (struct bandwidth).

@@ -8,7 +8,7 @@ mod live;
 mod plans;
 mod sampling;
 
-pub use live::{Audit, Limit, Live, Ticket};
+pub use live::{Audit, Limit, Live, Refused, Ticket};
 use plans::Read;
 #[cfg(feature = "rustland")]
 pub use plans::Reader;
@@ -364,11 +364,7 @@ impl State {
 
     /// None: it changes something.
     fn carry_out(&mut self, asked: Asked, peer: BorrowedFd) -> Result<Option<Value>> {
-        let reads = matches!(
-            asked.op,
-            Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {} | Op::Save {}
-        );
-        let may = reads || matches!(asked.op, Op::Reload {});
+        let may = asked.op.lists() || matches!(asked.op, Op::Reload {});
         if self.frozen && !may {
             return Err(frozen());
         }
@@ -497,14 +493,27 @@ struct Peer {
 
 impl Client for Peer {
     fn requests(&mut self, lines: &[Vec<u8>], answers: &mut Answers) -> Result<()> {
-        let asked = lines.iter().map(|line| self.parse(line)).collect();
-        let answered = self.apply(asked).into_iter();
-        let mut texts = answered.map(|answer| answer.map(|value| value.to_string()));
-        texts.try_for_each(answers)
+        let mut together = Vec::new();
+        for line in lines {
+            let asked = self.parse(line);
+            let lists = asked.as_ref().is_ok_and(|asked| asked.op.lists());
+            together.push(asked);
+            // All lists together could exceed the memory.
+            if lists {
+                self.answer(std::mem::take(&mut together), answers)?;
+            }
+        }
+        self.answer(together, answers)
     }
 }
 
 impl Peer {
+    fn answer(&self, asked: Vec<Result<Asked>>, answers: &mut Answers) -> Result<()> {
+        let answered = self.apply(asked).into_iter();
+        let mut texts = answered.map(|answer| answer.map(|value| value.to_string()));
+        texts.try_for_each(answers)
+    }
+
     /// Applies all requests, then publishes their changes.
     fn apply(&self, asked: Vec<Result<Asked>>) -> Vec<Result<Value>> {
         let mut state = self.control.lock();

@@ -2,7 +2,7 @@
 //! Passes frequencies and idle periods from the machine to the loaded scheduler, while an arm wants
 //! them.
 
-use super::{Control, State};
+use super::{Control, Refused, State};
 use crate::bpf::intf::policy_image;
 use crate::machine::{Clocks, FreqFiles};
 use crate::model::{FreqRule, suppressed_suffix};
@@ -124,6 +124,14 @@ impl Control {
     /// Some arm delays moves to slow CPUs, and delays are possible.
     pub fn wants_frequencies(&self) -> bool {
         self.lock().wants_frequencies()
+    }
+
+    pub fn groups_refused(&self) -> Refused {
+        let state = self.lock();
+        state
+            .live
+            .as_ref()
+            .map_or(Refused::default(), |live| live.refused())
     }
 
     /// What statistics show of each CPU.

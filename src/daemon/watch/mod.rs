@@ -6,10 +6,12 @@
 mod cpufreq;
 mod rules;
 
+use crate::bpf::intf::MAX_CGROUPS;
 use crate::daemon::control::Control;
 use crate::doctor::QuotaWalk;
+use crate::machine::groups::group_names;
 use crate::machine::host::Host;
-use crate::machine::own_group::{memory_limit, own_group};
+use crate::machine::own_group::own_limit;
 use crate::machine::{
     self, Clocks, Cpu, FreqSource, Machine, Throttled, Throttles, parse_cpulist, resident_kb,
     waiting_permille,
@@ -215,6 +217,7 @@ impl Watch {
             self.look_at_rankings();
             self.look_at_own_limit();
             self.look_at_heat(&now);
+            self.look_at_groups();
         }
         if self.power.due(now.monotonic) {
             self.look_at_power();
@@ -334,15 +337,7 @@ impl Watch {
 
     /// There was none at the load.
     fn look_at_own_limit(&self) {
-        let own = own_group(&self.host).filter(|_| self.pays);
-        let limit = own.and_then(|own| memory_limit(&self.host, &own));
-        let text = limit.map(|(group, limit)| {
-            format!(
-                "{}/memory.max is {limit}: the state of every task of the machine counts against \
-                 it, and at this limit forks of the whole machine fail",
-                group.display()
-            )
-        });
+        let text = self.pays.then(|| own_limit(&self.host)).flatten();
         self.source.set_condition(Condition::MemoryLimited, text);
     }
 
@@ -365,6 +360,23 @@ impl Watch {
         let hot = throttles.since(&self.throttles);
         self.throttles.follow(throttles);
         hot
+    }
+
+    fn look_at_groups(&self) {
+        let refused = self.control.groups_refused();
+        let root = self.host.cgroup.as_deref().filter(|_| refused.count > 0);
+        let text = root.map(|root| {
+            let last = match group_names(root, &[refused.last].into()).remove(&refused.last) {
+                Some(name) => format!("the last is {name}"),
+                None => "the last has been removed".to_string(),
+            };
+            format!(
+                "{} without a place in the scheduler's table of {MAX_CGROUPS}: for their tasks hold \
+                 cpu.weight and cpu.max of the group above; {last}",
+                count(refused.count as usize, "control group"),
+            )
+        });
+        self.source.set_condition(Condition::GroupsRefused, text);
     }
 
     fn look_at_quotas(&mut self) {

@@ -8,7 +8,7 @@ use crate::native::sys::timer_kind;
 use crate::sim::ext::Ext;
 use crate::sim::fair::{Ends, Fair};
 use crate::sim::sched::{Order, Wake};
-use crate::sim::{Model, Policy, Rules, Scenario, model};
+use crate::sim::{Model, Policy, Scenario, model};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
@@ -259,10 +259,8 @@ fn ext(_: &Model, kernel: Kernel, tasks: usize) -> Box<dyn Scheduler> {
     Box::new(Ext::new(kernel, tasks))
 }
 
-fn fair(rules: Rules) -> Box<Base> {
-    Box::new(move |model, kernel, tasks| {
-        Box::new(Fair::new(kernel, tasks, rules, Ends::Wakeup, &model.params))
-    })
+fn fair(model: &Model, kernel: Kernel, tasks: usize) -> Box<dyn Scheduler> {
+    Box::new(Fair::new(kernel, tasks, Ends::Wakeup, &model.params))
 }
 
 fn outcome(how: How, base: &Base, load: &str) -> Result<()> {
@@ -328,29 +326,24 @@ fn what_is_wrong_is_seen() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// The bounds of the fair class hold for unequal weights too. CFS has turns longer than the window
-/// over which run times are compared.
+/// The bounds of the fair class hold for unequal weights too.
 #[test]
 fn what_is_wrong_in_the_fair_class_is_seen() {
     let (waited, unshared) = ("has waited for", "of tasks that shared CPU 0");
-    for (rules, stuck) in [(Rules::EEVDF, waited), (Rules::CFS, unshared)] {
-        let base = fair(rules);
-        for (load, broken) in [
-            (LOAD, [(How::Sticks, stuck), (How::Favours, unshared)]),
-            (UNEQUAL, [(How::Levels, unshared), (How::Inverts, waited)]),
-        ] {
-            outcome(How::Right, &base, load).expect("a class that is right");
-            let missed = missed(&base, load, &broken);
-            assert!(missed.is_empty(), "{rules:?}: {missed:#?}");
-        }
+    for (load, broken) in [
+        (LOAD, [(How::Sticks, waited), (How::Favours, unshared)]),
+        (UNEQUAL, [(How::Levels, unshared), (How::Inverts, waited)]),
+    ] {
+        outcome(How::Right, &fair, load).expect("a class that is right");
+        let missed = missed(&fair, load, &broken);
+        assert!(missed.is_empty(), "{missed:#?}");
     }
 }
 
-/// The wait of a task is bounded by its competitors meanwhile, not by earlier ones. Not for CFS,
-/// whose turns are as long as this whole run.
+/// The wait of a task is bounded by its competitors meanwhile, not by earlier ones.
 #[test]
 fn earlier_competitors_excuse_no_wait() {
-    for base in [&ext as &Base, &*fair(Rules::EEVDF)] {
+    for base in [&ext as &Base, &fair] {
         outcome(How::Right, base, PAST).expect("a scheduler that is right");
         let missed = missed(base, PAST, &[(How::Sticks, "has waited for")]);
         assert!(missed.is_empty(), "{missed:#?}");

@@ -22,28 +22,20 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             let spread = self.wait.load.groups[group].start;
             for me in 0..count {
                 let task = self.new_task(group, me as i64, None);
-                // A recording has the times itself.
-                let at = match self.wait.load.recorded {
-                    true => spread,
-                    false => forked * self.costs.fork + spread * me / count,
-                };
+                let at = forked * self.costs.fork + spread * me / count;
                 forked += u64::from(!self.wait.kernel(group));
-                if let Some(cpu) = self.wait.load.groups[group].kworker_of() {
-                    self.cpus[cpu].kworker = Some(task);
-                }
                 self.clock.set(self.sleep(task), at);
             }
         }
     }
 
     /// ns that the task takes to touch its data for the first time, which begins its first run. A
-    /// child that is forked later does so too, as a part of its program. The tasks of a recording
-    /// did so before, or in the work that was recorded.
+    /// child that is forked later does so too, as a part of its program.
     pub(super) fn first_touch(&self, task: TaskId) -> u64 {
         let set = self.wait.set_of(self.tasks[task].group);
         match self.tasks[task].parent {
-            None if !self.wait.load.recorded => set.div_ceil(PAGE) * self.costs.page_fault,
-            _ => 0,
+            None => set.div_ceil(PAGE) * self.costs.page_fault,
+            Some(_) => 0,
         }
     }
 

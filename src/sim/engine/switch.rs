@@ -52,7 +52,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         let preempted = before.filter(|&task| self.tasks[task].state == State::Runnable);
         if let Some(before) = preempted {
             self.stops(cpu, before, Stop::GivesWay);
-            self.tasks[before].gives_way();
         }
         let others_change = match next {
             Some(task) => self.put_on_cpu(task, cpu, preempted.is_some()),

@@ -7,7 +7,6 @@ use crate::policy::config::Config;
 use crate::policy::settings::Settings;
 use crate::sim::fair::{Ends, Fair};
 use crate::sim::load::Load;
-use crate::sim::policy::Rules;
 use crate::sim::{kthreads, model};
 
 /// The load with the threads of the kernel, on the 3970X after 1 ms.
@@ -23,7 +22,7 @@ fn after_a_ms(text: &str) -> Engine<Fair> {
     let daemon = Daemon::new(&settings, &facts, &model.policies());
     let tunables = Config::default().tunables(&model.listens(), true, false);
     let kernel = Kernel::new(World::new(facts, arm, tunables, 1), tasks);
-    let fair = Fair::new(kernel, tasks, Rules::EEVDF, Ends::Wakeup, &model.params);
+    let fair = Fair::new(kernel, tasks, Ends::Wakeup, &model.params);
     let wait = Wait::new(load, masks, 1);
     let mut engine = Engine::new(hardware, daemon, wait, fair, (), tasks);
     engine.begin();

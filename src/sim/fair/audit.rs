@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the fair class says of itself, for `check`, and the bounds that it keeps.
 
-use super::{Fair, Rules};
+use super::Fair;
 use crate::native::TaskId;
 use crate::sim::sched::{Belief, Bounds};
 use crate::sim::task::{State, Task};
@@ -17,8 +17,8 @@ impl Fair {
     /// it weighs. The run times of two tasks that share a CPU for a while differ, by weight, by at
     /// most twice that for each.
     ///
-    /// CFS hands out parts of its latency, and ends them at ticks. If no other CPU becomes idle, a
-    /// tick of its CPU helps a waiting task: the first tick after the task is cold.
+    /// If no other CPU becomes idle, a tick of its CPU helps a waiting task: the first tick after
+    /// the task is cold.
     pub(super) fn keeps_to(&self) -> Bounds {
         let turn = 2 * (self.longest() + self.tick);
         let weights = self.queues.iter().map(|q| q.load(&self.entities) as u64);
@@ -29,30 +29,24 @@ impl Fair {
             late: 2 * turn + self.delay() + WAY,
             weight: Some(weights.sum()),
             unfair: 2 * turn,
-            yields: !self.rules.is_cfs(),
+            yields: true,
             ..Bounds::default()
         }
     }
 
-    /// The longest request of any task, ns. CFS: its latency.
+    /// The longest request of any task, ns.
     fn longest(&self) -> u64 {
         let longest = self.entities.iter().map(|e| e.slice as u64).max();
-        longest.unwrap_or(0).max(match self.rules {
-            Rules::Eevdf(_) => self.slice,
-            Rules::Cfs(_) => self.times.latency as u64,
-        })
+        longest.unwrap_or(0).max(self.slice)
     }
 
     fn delay(&self) -> u64 {
         self.kernel.world().policy().arm[0].task.delay_ns.into()
     }
 
-    /// EEVDF: what a task is owed or owes is within the longest request and a tick. The deadline of
+    /// What a task is owed or owes is within the longest request and a tick. The deadline of
     /// a waiting task is within a request.
     fn requests(&self) -> Result<(), String> {
-        if self.rules.is_cfs() {
-            return Ok(());
-        }
         let longest = self.longest() as i64;
         for (task, e) in self.entities.iter().enumerate() {
             let most = e.virtual_ns(longest + self.tick as i64) + 1;
@@ -100,12 +94,9 @@ impl Belief for Fair {
         (self.entities[task].vruntime as u64, false)
     }
 
-    /// CFS keeps a least virtual time, which never goes back. EEVDF's mean may go back.
-    fn progress(&self, cpu: usize) -> u64 {
-        match self.rules {
-            Rules::Cfs(_) => self.queues[cpu].base as u64,
-            Rules::Eevdf(_) => 0,
-        }
+    /// EEVDF's mean may go back.
+    fn progress(&self, _cpu: usize) -> u64 {
+        0
     }
 
     /// A queued task is on that CPU, and is delayed if it sleeps.

@@ -2,9 +2,7 @@
 //! The load balancer. A waiting task goes to a CPU that becomes idle (newidle), or to one that
 //! stays idle (called by the tick of a busy CPU). A running task on a shared core goes to an idle
 //! core, after failures (active balance), and from a CPU that is too small for it to a bigger one
-//! (misfit). Queues of unequal load are evened out. The rules are those of
-//! benches/experiments/algorithm3/calibrate.py, which docs/explanation/calibration.md compares with
-//! published figures; those have no unequal CPUs.
+//! (misfit). Queues of unequal load are evened out.
 
 use super::Fair;
 use super::domains::{Domains, NICE_TRIES};
@@ -13,7 +11,6 @@ use crate::bpf::intf::CAPACITY_SCALE;
 use crate::machine::Facts;
 use crate::native::{SchedPolicy, TaskId};
 use crate::sim::params::Params;
-use crate::sim::policy::Linux;
 use crate::sim::sched::Order;
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -28,25 +25,17 @@ struct Pace {
     active_after: u64,
     /// A task is hot for so long after it ran (kernel: sysctl_sched_migration_cost), ns.
     hot: u64,
-    /// A CPU that idles for less on average does not look, ns.
-    least_idle: u64,
 }
 
 impl Pace {
-    fn new(params: &Params, linux: Linux) -> Pace {
+    fn new(params: &Params) -> Pace {
         let pace = params.part("balance_pace");
         let interval = |name| (params.ns(name) as f64 / pace) as u64;
-        let hot = params.ns("migration_cost");
         Pace {
             core_interval: interval("balance_core_interval"),
             llc_interval: interval("balance_llc_interval"),
             active_after: params.count("balance_active_after"),
-            hot,
-            least_idle: if linux.looks_after_short_idles() {
-                0
-            } else {
-                hot
-            },
+            hot: params.ns("migration_cost"),
         }
     }
 }
@@ -104,8 +93,8 @@ impl Balance {
         self.pace.hot
     }
 
-    pub fn new(facts: &Facts, params: &Params, linux: Linux) -> Balance {
-        let (levels, pace) = (Rc::new(Levels::new(facts)), Pace::new(params, linux));
+    pub fn new(facts: &Facts, params: &Params) -> Balance {
+        let (levels, pace) = (Rc::new(Levels::new(facts)), Pace::new(params));
         let every = |interval: u64, cpus: usize, of: u64| interval * cpus as u64 / of;
         let mut looks = Vec::new();
         let mut add = |scope, every: u64, at: usize, of: usize| {
@@ -168,8 +157,7 @@ impl Fair {
     /// The CPU has nothing to run: pulls a waiting task, near before far (kernel:
     /// sched_balance_newidle()).
     pub(super) fn pull(&mut self, cpu: usize, orders: &mut Vec<Order>) -> Option<TaskId> {
-        let idle = &self.queues[cpu].idle;
-        if self.waiting == 0 || !idle.affords(self.balance.pace.least_idle) {
+        if self.waiting == 0 {
             return None;
         }
         let (found, ns) = self.looks_around(cpu);
@@ -288,13 +276,12 @@ impl Fair {
     }
 
     /// The one CPU of the idle one's group that looks in the domain: the first of an idle core,
-    /// since 6.6, or else the first (kernel: should_we_balance()).
+    /// or else the first (kernel: should_we_balance()).
     pub(super) fn looks_for(&self, idle: usize, level: usize) -> usize {
         let group = self.own_group(idle, level).iter().copied();
         let mut cpus = group.filter(|&cpu| self.cpus.idle(cpu));
         let first = cpus.clone().next();
-        let cores = self.rules.linux().looks_from_idle_cores();
-        let whole = cpus.find(|&cpu| cores && self.idle_core(cpu));
+        let whole = cpus.find(|&cpu| self.idle_core(cpu));
         whole.or(first).unwrap_or(idle)
     }
 

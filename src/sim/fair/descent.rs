@@ -124,13 +124,9 @@ impl Fair {
             || 100 * local.load <= domain.pct * idlest.load
     }
 
-    /// True if the local node keeps the task. Before 5.11 it does while it has an idle CPU; since
-    /// then, while it runs few tasks (5.18: sd->imb_numa_nr, one for each LLC, or an eighth of the
-    /// CPUs of a node that is one LLC).
+    /// True if the local node keeps the task. It does while it runs few tasks (kernel:
+    /// sd->imb_numa_nr, one for each LLC, or an eighth of the CPUs of a node that is one LLC).
     fn node_tolerates(&self, local: &Group, idlest: &Group) -> bool {
-        if self.rules.linux().keeps_forks_on_node() {
-            return local.idle > 0;
-        }
         let llcs = self.balance.levels.node_llcs.iter().map(Vec::len).max();
         let few = match llcs.unwrap_or(1) {
             0 | 1 => local.cpus / 8,
@@ -211,7 +207,7 @@ impl Fair {
 
     /// True if a CPU that runs only SCHED_IDLE counts as free for the task.
     fn takes_sched_idle(&self, task: TaskId) -> bool {
-        self.rules.linux().shares_sched_idle() || self.entities[task].policy != SchedPolicy::Idle
+        self.entities[task].policy != SchedPolicy::Idle
     }
 
     /// True if the CPU runs only SCHED_IDLE tasks (kernel: sched_idle_cpu()).

@@ -5,8 +5,6 @@
 
 use super::queue::{Entity, Queue};
 use crate::native::TaskId;
-use crate::sim::policy::Linux;
-use crate::sim::sched::Wake;
 
 /// The task joins the queue. It is placed so that it is owed the same time once it counts in the
 /// mean (kernel: place_entity()).
@@ -116,91 +114,21 @@ pub fn pick(q: &Queue, entities: &[Entity], protect: bool) -> Option<TaskId> {
     }
 }
 
-/// How a task came to the queue: by a wakeup, a fork or a move.
-#[derive(Clone, Copy, Debug)]
-pub struct Came {
-    pub fork: bool,
-    pub sync: bool,
-    /// From an interrupt.
-    pub timer: bool,
-    /// It was still queued.
-    pub delayed: bool,
-}
-
-impl Came {
-    pub fn new(wake: Wake) -> Came {
-        Came {
-            fork: wake.fork,
-            sync: wake.sync,
-            timer: wake.timer,
-            delayed: false,
-        }
-    }
-}
-
-/// What a task that comes does to the running one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It runs at once.
-    Preempts,
-    /// It shortens the protection.
-    Shortens,
-    None,
-}
-
-/// What a task that wakes or comes does to the running one (kernel: wakeup_preempt_fair()). With a
-/// shorter slice than that, it preempts if it is eligible, and becomes the next buddy
-/// (PREEMPT_SHORT).
+/// True if a task that wakes or comes preempts the running one; else it only shortens its
+/// protection (kernel: wakeup_preempt_fair()). With a shorter slice than that, it preempts if it is
+/// eligible, and becomes the next buddy (PREEMPT_SHORT). `fork`: it is new.
 pub fn preempts(
     q: &mut Queue,
     entities: &mut [Entity],
     current: TaskId,
     task: TaskId,
-    linux: Linux,
-    came: Came,
-) -> Effect {
+    fork: bool,
+) -> bool {
     if entities[task].slice < entities[current].slice {
-        return match short_preempts(q, entities, task) {
-            true => Effect::Preempts,
-            false => Effect::Shortens,
-        };
+        return short_preempts(q, entities, task);
     }
-    if linux == Linux::NextBuddy
-        && let Some(effect) = becomes_next(q, entities, current, task, came)
-    {
-        return effect;
-    }
-    match pick(q, entities, true) == Some(task) {
-        // The place of a forked task alone interrupts nothing.
-        true if linux == Linux::V6_18 || !came.fork => Effect::Preempts,
-        _ if linux == Linux::V6_18 => Effect::None,
-        _ => Effect::Shortens,
-    }
-}
-
-/// The wakee becomes the next buddy, unless there is one with an earlier deadline. Some: nothing
-/// else is asked. A running task that has had more than its share gives way. One that a sync wakeup
-/// interrupts goes on: the kernel asks how long it has run since it was charged, which it has just
-/// been (source 006).
-fn becomes_next(
-    q: &mut Queue,
-    entities: &[Entity],
-    current: TaskId,
-    task: TaskId,
-    came: Came,
-) -> Option<Effect> {
-    if came.fork || came.delayed {
-        return Some(Effect::None);
-    }
-    if !came.timer && !eligible(q, entities, current) {
-        return Some(Effect::Preempts);
-    }
-    let earlier = |next: TaskId| entities[next].deadline < entities[task].deadline;
-    if q.next.is_some_and(earlier) {
-        return None;
-    }
-    q.next = Some(task);
-    came.sync.then_some(Effect::None)
+    // The place of a forked task alone interrupts nothing.
+    !fork && pick(q, entities, true) == Some(task)
 }
 
 fn short_preempts(q: &mut Queue, entities: &[Entity], task: TaskId) -> bool {

@@ -3,7 +3,7 @@
 //! presets are patches to the kernel's placement; here they run in the kernel's own queueing and
 //! load balancing.
 //!
-//! `queue` is a CPU's run queue; `eevdf` and `cfs` choose the next task; `descent` places forks and
+//! `queue` is a CPU's run queue; `eevdf` chooses the next task; `descent` places forks and
 //! execs; `balance` moves tasks between queues, by what `domains` know of looks; `idle` measures
 //! idle periods; `levels` says how near CPUs are to each other; `audit` serves `check`.
 //!
@@ -11,7 +11,6 @@
 
 mod audit;
 mod balance;
-mod cfs;
 mod descent;
 mod domains;
 mod eevdf;
@@ -20,27 +19,21 @@ mod levels;
 mod queue;
 
 pub use idle::Ends;
-pub use levels::{LLC, Levels};
-pub use queue::{NICE0, weight, weight_of};
+pub use queue::{NICE0, weight_of};
 
 use super::cpus::Cpus;
 use super::freq;
 use super::params::Params;
-use super::policy::{Linux, Rules};
 use super::sched::{Belief, Bounds, Order, Scheduler, Wake};
 use crate::bpf::intf::CAPACITY_SCALE;
 use crate::native::sys::{self, timer_kind};
 use crate::native::{Act, Attr, Kernel, SchedPolicy, TaskId};
 use balance::Balance;
-use cfs::Times;
-use eevdf::{Came, Effect};
 use queue::{Entity, Queue};
 
 pub struct Fair {
     kernel: Kernel,
     cpus: Cpus,
-    rules: Rules,
-    times: Times,
     entities: Vec<Entity>,
     queues: Vec<Queue>,
     balance: Balance,
@@ -58,13 +51,7 @@ pub struct Fair {
 
 impl Fair {
     /// `tasks`: the most that there can be at once.
-    pub fn new(
-        mut kernel: Kernel,
-        tasks: usize,
-        rules: Rules,
-        ends: Ends,
-        params: &Params,
-    ) -> Fair {
+    pub fn new(mut kernel: Kernel, tasks: usize, ends: Ends, params: &Params) -> Fair {
         let nr_cpus = kernel.world().nr_cpus();
         let slice = params.ns("base_slice");
         // The kernel has run for long: the last tick of each CPU saw its idle frequency.
@@ -72,11 +59,9 @@ impl Fair {
         (0..nr_cpus).for_each(|cpu| kernel.world_mut().cpu_mut(cpu).slow = slow);
         Fair {
             cpus: Cpus::new(&mut kernel),
-            rules,
-            times: Times::new(params),
             entities: vec![Entity::new(slice); tasks],
             queues: vec![Queue::new(ends); nr_cpus],
-            balance: Balance::new(kernel.facts(), params, rules.linux()),
+            balance: Balance::new(kernel.facts(), params),
             slice,
             tick: params.ns("tick_period"),
             now: 0,
@@ -129,18 +114,9 @@ impl Fair {
         };
         let e = &mut self.entities[task];
         e.vruntime += e.virtual_ns(ns);
-        e.picked_ran += ns;
         e.ran_at = self.now;
-        match self.rules {
-            Rules::Eevdf(_) => {
-                let over = eevdf::charged(e) || e.vruntime >= e.protected;
-                over && !q.waiting.is_empty()
-            }
-            Rules::Cfs(_) => {
-                cfs::follow(q, &self.entities);
-                false
-            }
-        }
+        let over = eevdf::charged(e) || e.vruntime >= e.protected;
+        over && !q.waiting.is_empty()
     }
 
     fn charge_and_tell(&mut self, cpu: usize, orders: &mut Vec<Order>) {
@@ -157,11 +133,7 @@ impl Fair {
         self.charge_and_tell(cpu, orders);
         let wakes = arrival == sys::ARRIVAL_WAKEUP;
         self.queues[cpu].idle.comes(wakes, self.now);
-        let q = &self.queues[cpu];
-        match self.rules {
-            Rules::Eevdf(_) => eevdf::place(q, &mut self.entities, task),
-            Rules::Cfs(_) => cfs::place(q, &mut self.entities, task, &self.times, wakes),
-        }
+        eevdf::place(&self.queues[cpu], &mut self.entities, task);
         self.queues[cpu].waiting.push(task);
         self.waiting += 1;
         self.kernel.joins(task, arrival);
@@ -181,30 +153,22 @@ impl Fair {
     /// Saves the task's relative place while it still is in the queue.
     fn leave(&mut self, cpu: usize, task: TaskId) {
         let q = &mut self.queues[cpu];
-        match self.rules {
-            Rules::Eevdf(_) => eevdf::leave(q, &mut self.entities, task, self.tick),
-            Rules::Cfs(_) => cfs::follow(q, &self.entities),
-        }
+        eevdf::leave(q, &mut self.entities, task, self.tick);
     }
 
     /// Moves a waiting task to another CPU.
     fn moves(&mut self, from: usize, task: TaskId, to: usize, orders: &mut Vec<Order>) {
         self.charge_and_tell(from, orders);
         self.take(from, task);
-        self.goes(from, task, to);
+        self.goes(task, to);
         self.join(task, sys::ARRIVAL_STEAL, orders);
     }
 
     /// The task has left its queue for that of another CPU.
-    fn goes(&mut self, from: usize, task: TaskId, to: usize) {
+    fn goes(&mut self, task: TaskId, to: usize) {
         let e = &mut self.entities[task];
-        match self.rules {
-            Rules::Eevdf(_) => {
-                e.deadline -= e.vruntime;
-                e.relative = true;
-            }
-            Rules::Cfs(_) => cfs::rebase(&self.queues[from], e),
-        }
+        e.deadline -= e.vruntime;
+        e.relative = true;
         e.ran_at = 0;
         self.kernel.set_cpu(task, to);
     }
@@ -212,35 +176,24 @@ impl Fair {
     /// Moves a waiting task, and runs it there at once if it may preempt.
     fn sends(&mut self, from: usize, task: TaskId, to: usize, orders: &mut Vec<Order>) {
         self.moves(from, task, to, orders);
-        self.check_preempt(to, task, Came::new(Wake::by(from)), orders);
+        self.check_preempt(to, task, false, orders);
     }
 
     /// The task has joined the queue: preempts the running one if it may (kernel:
-    /// wakeup_preempt()).
-    fn check_preempt(&mut self, cpu: usize, task: TaskId, came: Came, orders: &mut Vec<Order>) {
+    /// wakeup_preempt()). `fork`: it is new.
+    fn check_preempt(&mut self, cpu: usize, task: TaskId, fork: bool, orders: &mut Vec<Order>) {
         let q = &mut self.queues[cpu];
         let Some(current) = q.current else {
             orders.push(Order::Reschedule(cpu));
             return;
         };
         let policy = |task: TaskId| self.entities[task].policy;
-        let effect = match (policy(current), policy(task)) {
-            (SchedPolicy::Idle, SchedPolicy::Other | SchedPolicy::Batch) => Effect::Preempts,
-            (_, SchedPolicy::Batch | SchedPolicy::Idle) => Effect::Shortens,
-            _ => match self.rules {
-                Rules::Eevdf(linux) => {
-                    eevdf::preempts(q, &mut self.entities, current, task, linux, came)
-                }
-                Rules::Cfs(_) if cfs::preempts(&self.entities, current, task, &self.times) => {
-                    Effect::Preempts
-                }
-                Rules::Cfs(_) => Effect::None,
-            },
+        let goes_first = match (policy(current), policy(task)) {
+            (SchedPolicy::Idle, SchedPolicy::Other | SchedPolicy::Batch) => true,
+            (_, SchedPolicy::Batch | SchedPolicy::Idle) => false,
+            _ => eevdf::preempts(q, &mut self.entities, current, task, fork),
         };
-        let goes_first = effect == Effect::Preempts;
-        if !self.rules.is_cfs() && effect != Effect::None {
-            eevdf::protects_less(q, &mut self.entities, current, goes_first);
-        }
+        eevdf::protects_less(q, &mut self.entities, current, goes_first);
         if goes_first && !q.told {
             self.tell(cpu, orders);
         }
@@ -252,7 +205,7 @@ impl Fair {
     /// picked: then it owes nothing.
     fn stays(&self, cpu: usize, task: TaskId) -> bool {
         let q = &self.queues[cpu];
-        !self.rules.is_cfs() && q.len() > 1 && !eevdf::eligible(q, &self.entities, task)
+        q.len() > 1 && !eevdf::eligible(q, &self.entities, task)
     }
 
     /// The task is woken while it still is queued, and goes on there (kernel:
@@ -284,10 +237,7 @@ impl Fair {
     fn choose(&mut self, cpu: usize) -> Option<TaskId> {
         loop {
             let q = &self.queues[cpu];
-            let task = match self.rules {
-                Rules::Eevdf(_) => eevdf::pick(q, &self.entities, true),
-                Rules::Cfs(_) => cfs::pick(q, &self.entities),
-            }?;
+            let task = eevdf::pick(q, &self.entities, true)?;
             if !self.entities[task].delayed {
                 return Some(task);
             }
@@ -325,11 +275,8 @@ impl Fair {
         q.remove(task);
         q.current = Some(task);
         self.waiting -= 1;
-        if !self.rules.is_cfs() {
-            eevdf::protect(q, &mut self.entities, task);
-        }
+        eevdf::protect(q, &mut self.entities, task);
         let e = &mut self.entities[task];
-        e.picked_ran = 0;
         e.ran_at = self.now;
         self.cpus.current[cpu] = Some(task);
         self.cpus.view(&mut self.kernel, cpu);
@@ -400,10 +347,6 @@ impl Scheduler for Fair {
         None
     }
 
-    fn linux(&self) -> Linux {
-        self.rules.linux()
-    }
-
     fn set_now(&mut self, now: u64) {
         self.now = now;
         self.kernel.set_now(now);
@@ -451,10 +394,6 @@ impl Scheduler for Fair {
         if self.entities[task].delayed {
             return was;
         }
-        if wake.fork && self.rules.is_cfs() {
-            self.charge(wake.cpu);
-            cfs::forks(&self.queues[wake.cpu], &mut self.entities, task);
-        }
         let mut cpu = was;
         if !self.kernel.pinned(task) {
             let current = self.cpus.current[wake.cpu];
@@ -466,12 +405,8 @@ impl Scheduler for Fair {
         }
         cpu = self.kernel.usable(task, cpu);
         if cpu != was {
-            let e = &mut self.entities[task];
             // A task that changed its CPU is not hot (kernel: ENQUEUE_MIGRATED).
-            e.ran_at = 0;
-            if self.rules.is_cfs() {
-                cfs::rebase(&self.queues[was], e);
-            }
+            self.entities[task].ran_at = 0;
         }
         self.kernel.set_cpu(task, cpu);
         cpu
@@ -480,11 +415,7 @@ impl Scheduler for Fair {
     fn arrive(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) {
         let cpu = self.kernel.cpu_of(task);
         self.kernel.set_runnable(task, true, false);
-        let came = Came {
-            delayed: self.entities[task].delayed,
-            ..Came::new(wake)
-        };
-        if came.delayed {
+        if self.entities[task].delayed {
             self.requeue(cpu, task, orders);
         } else {
             let arrival = match (wake.exec, wake.fork) {
@@ -496,7 +427,7 @@ impl Scheduler for Fair {
         }
         // Until its delayed move, a task competes like any other on its CPU, which may be idle by
         // now.
-        self.check_preempt(cpu, task, came, orders);
+        self.check_preempt(cpu, task, wake.fork, orders);
         let delay_at = self.kernel.state(task).delay_at;
         if delay_at > 0 {
             self.start_delay(cpu, delay_at, orders);
@@ -511,9 +442,7 @@ impl Scheduler for Fair {
         self.charge(cpu);
         self.kernel.yields(cpu, task);
         self.forget_acts();
-        if !self.rules.is_cfs() {
-            eevdf::yields(&self.queues[cpu], &mut self.entities, task);
-        }
+        eevdf::yields(&self.queues[cpu], &mut self.entities, task);
     }
 
     fn exec(&mut self, cpu: usize, task: TaskId, _orders: &mut Vec<Order>) -> usize {
@@ -524,7 +453,7 @@ impl Scheduler for Fair {
         self.forget_acts();
         if to != cpu {
             self.stops(cpu, task, false);
-            self.goes(cpu, task, to);
+            self.goes(task, to);
         }
         to
     }
@@ -562,12 +491,9 @@ impl Scheduler for Fair {
     }
 
     fn tick(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
-        let mut over = self.charge(cpu);
+        let over = self.charge(cpu);
         self.kernel.tick_signals(cpu, task);
         self.asks_speed(orders);
-        if self.rules.is_cfs() {
-            over = cfs::slice_over(&self.queues[cpu], &self.entities, &self.times);
-        }
         if over {
             self.tell(cpu, orders);
         }

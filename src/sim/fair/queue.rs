@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A CPU's run queue as the kernel's fair class keeps it: the running task, the waiting tasks,
-//! their virtual times. `eevdf` and `cfs` are the rules over it. Queues are short, so means and
+//! their virtual times. `eevdf` has the rules over it. Queues are short, so means and
 //! minima are computed again each time and nothing can drift.
 
 use super::idle::{Ends, Idle};
@@ -39,8 +39,6 @@ pub struct Entity {
     pub relative: bool,
     /// EEVDF: the time that it was owed when it left, virtual.
     pub lag: i64,
-    /// CFS: vruntime counts from the base of the queue it left, not from 0.
-    pub based: bool,
     /// It has never been in a queue.
     pub new: bool,
     /// The slice that it asks for, ns.
@@ -52,8 +50,6 @@ pub struct Entity {
     pub protected: i64,
     /// When it last ran, ns. 0: not since it came to its CPU.
     pub ran_at: u64,
-    /// ns that it has run since it was picked.
-    pub picked_ran: i64,
 }
 
 impl Entity {
@@ -65,13 +61,11 @@ impl Entity {
             deadline: 0,
             relative: false,
             lag: 0,
-            based: false,
             new: true,
             slice: slice as i64,
             delayed: false,
             protected: 0,
             ran_at: 0,
-            picked_ran: 0,
         }
     }
 
@@ -153,11 +147,6 @@ impl Queue {
         } else {
             self.base + i64::div_euclid(sum, load)
         }
-    }
-
-    /// The least virtual time of all.
-    pub fn least(&self, entities: &[Entity]) -> Option<i64> {
-        self.all().map(|t| entities[t].vruntime).min()
     }
 
     pub fn remove(&mut self, task: TaskId) {

@@ -7,24 +7,19 @@ use crate::native::World;
 use crate::policy::config::Config;
 use crate::policy::settings::Settings;
 use crate::sim::model;
-use crate::sim::policy::Linux;
 
 const MS: u64 = 1_000_000;
 /// The machine has been up for this long, ns.
 const NOW: u64 = 1_000 * MS;
 
 fn fair() -> Fair {
-    fair_of(Rules::EEVDF)
-}
-
-fn fair_of(rules: Rules) -> Fair {
     let model = model("tr-3970x").expect("it is known");
     let facts = model.hardware().expect("it is one").facts;
     let settings = Settings::of_preset("mainline").expect("it is one");
     let arm = settings.arm(facts.machine.nr_online);
     let tunables = Config::default().tunables(&model.listens(), true, false);
     let kernel = Kernel::new(World::new(facts, arm, tunables, 1), 4);
-    let mut fair = Fair::new(kernel, 4, rules, Ends::Wakeup, &model.params);
+    let mut fair = Fair::new(kernel, 4, Ends::Wakeup, &model.params);
     fair.set_now(NOW);
     for cpu in 0..fair.queues.len() {
         assert_eq!(fair.pick(cpu, &mut Vec::new()), None);
@@ -103,58 +98,25 @@ fn wakeups_alone_end_an_idle_period() {
     }
 }
 
-/// task_fork_fair(): a task that is a second ahead of its queue forks children that are as far
-/// ahead in theirs. Other children are ahead by their slice.
-#[test]
-fn a_child_is_no_earlier_than_its_parent() {
-    let ahead = 1_000 * MS as i64;
-    for (parent_ahead, child_ahead) in [(ahead, ahead), (0, 12 * MS as i64)] {
-        let mut fair = fair_of(Rules::CFS);
-        comes(&mut fair, 0, 0, Wake::by(0));
-        comes(&mut fair, 1, 1, Wake::by(1));
-        for cpu in [0, 1] {
-            assert_eq!(fair.pick(cpu, &mut Vec::new()), Some(cpu));
-        }
-        // The task that waits beside the parent holds the base.
-        comes(&mut fair, 3, 0, Wake::by(0));
-        fair.entities[3].vruntime = fair.queues[0].base;
-        fair.entities[0].vruntime = fair.queues[0].base + parent_ahead;
-        let mask = fair_mask(&mut fair, 1);
-        fair.begin(2, mask, 0);
-        fair.place(Wake::fork(0), 2, &mut Vec::new());
-        fair.arrive(Wake::fork(0), 2, &mut Vec::new());
-        let queue = &fair.queues[fair.kernel.cpu_of(2)];
-        assert_eq!(fair.entities[2].vruntime - queue.base, child_ahead);
-    }
-}
-
-/// Before 7.0 a CPU that runs only SCHED_IDLE, however many, is free for a SCHED_IDLE task too
-/// (sched_idle_cpu(), choose_idle_cpu()).
+/// A CPU that runs only SCHED_IDLE, however many, is not free for a SCHED_IDLE task
+/// (choose_idle_cpu()).
 #[test]
 fn a_sched_idle_task_takes_no_cpu_of_others() {
     let idle = Attr {
         policy: SchedPolicy::Idle,
         ..Attr::default()
     };
-    for (rules, stays) in [
-        (Rules::Eevdf(Linux::V6_19), true),
-        (Rules::EEVDF, false),
-        (Rules::CFS, true),
-    ] {
-        let mut fair = fair_of(rules);
-        for task in 0..2 {
-            fair.begin(task, 0, 0);
-            fair.set_attr(task, &idle);
-            fair.arrive(Wake::fork(0), task, &mut Vec::new());
-        }
-        fair.pick(0, &mut Vec::new()).expect("somebody waits");
-        fair.begin(2, 0, 0);
-        fair.set_attr(2, &idle);
-        let to = fair.place(Wake::by(0), 2, &mut Vec::new());
-        assert_eq!(to == 0, stays, "{rules:?}: {to}");
-        let free = fair.idlest_cpu(&[0, 1], 2);
-        assert_eq!(free == 0, stays, "{rules:?}: fork on {free}");
+    let mut fair = fair();
+    for task in 0..2 {
+        fair.begin(task, 0, 0);
+        fair.set_attr(task, &idle);
+        fair.arrive(Wake::fork(0), task, &mut Vec::new());
     }
+    fair.pick(0, &mut Vec::new()).expect("somebody waits");
+    fair.begin(2, 0, 0);
+    fair.set_attr(2, &idle);
+    assert_ne!(fair.place(Wake::by(0), 2, &mut Vec::new()), 0);
+    assert_ne!(fair.idlest_cpu(&[0, 1], 2), 0);
 }
 
 /// The set of this CPU alone.
@@ -162,29 +124,22 @@ fn fair_mask(fair: &mut Fair, cpu: u32) -> usize {
     fair.kernel.mask(&[1 << cpu])
 }
 
-/// Two tasks on CPU 0, and an idle CPU 1 that has idled for 100 us at a time. It pulls if that pays
-/// for the look; before 5.16 only if it pays for a migration too (500 us).
+/// Two tasks on CPU 0, and an idle CPU 1 that has idled for 100 us at a time. It pulls, because
+/// that pays for the look.
 #[test]
-fn old_kernels_do_not_look_after_short_idles() {
-    for (rules, pulls) in [
-        (Rules::Cfs(Linux::V5_9), false),
-        (Rules::CFS, true),
-        (Rules::EEVDF, true),
-    ] {
-        let mut fair = fair_of(rules);
-        for task in 0..2 {
-            comes(&mut fair, task, 0, Wake::fork(0));
-        }
-        fair.pick(0, &mut Vec::new()).expect("somebody waits");
-        // Cold.
-        fair.set_now(NOW + MS);
-        for _ in 0..40 {
-            fair.queues[1].idle.begins(fair.now);
-            fair.queues[1].idle.comes(true, fair.now + MS / 10);
-        }
-        let pulled = fair.pull(1, &mut Vec::new());
-        assert_eq!(pulled.is_some(), pulls, "{rules:?}");
+fn a_cpu_looks_after_short_idles() {
+    let mut fair = fair();
+    for task in 0..2 {
+        comes(&mut fair, task, 0, Wake::fork(0));
     }
+    fair.pick(0, &mut Vec::new()).expect("somebody waits");
+    // Cold.
+    fair.set_now(NOW + MS);
+    for _ in 0..40 {
+        fair.queues[1].idle.begins(fair.now);
+        fair.queues[1].idle.comes(true, fair.now + MS / 10);
+    }
+    assert!(fair.pull(1, &mut Vec::new()).is_some());
 }
 
 /// Two tasks on CPU 0 and two on CPU 2 of the same cache, of which one is cold and may use CPU 1.
@@ -226,13 +181,11 @@ fn another_cpu_that_looks_ends_a_row_of_failures() {
     assert_eq!(fair.balance.domains.failed(33, LLC), 0);
 }
 
-/// Of the LLC of CPU 0, whose other thread is busy. Since 6.6 a CPU of the next core looks.
+/// Of the LLC of CPU 0, whose other thread is busy, a CPU of the next core looks.
 #[test]
-fn idle_cpus_look_from_idle_cores_since_6_6() {
-    for (rules, cpu) in [(Rules::CFS, 0), (Rules::EEVDF, 1)] {
-        let mut fair = fair_of(rules);
-        comes(&mut fair, 0, 32, Wake::fork(32));
-        assert_eq!(fair.pick(32, &mut Vec::new()), Some(0));
-        assert_eq!(fair.looks_for(2, LLC + 1), cpu, "{rules:?}");
-    }
+fn idle_cpus_look_from_idle_cores() {
+    let mut fair = fair();
+    comes(&mut fair, 0, 32, Wake::fork(32));
+    assert_eq!(fair.pick(32, &mut Vec::new()), Some(0));
+    assert_eq!(fair.looks_for(2, LLC + 1), 1);
 }

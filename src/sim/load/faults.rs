@@ -16,7 +16,8 @@ pub struct Faults {
     /// Period in ns at which a random task is given the nice level, policy and slice of a random
     /// group.
     pub attr: u64,
-    /// The limit of the kernel's watchdog in ns, instead of 5 s. No task may wait for half of it.
+    /// The limit of the kernel's watchdog in ns, instead of 10 s. No task may wait for a quarter of
+    /// it.
     pub watchdog: u64,
     /// Period in ns at which a CPU goes away or comes back.
     pub hotplug: u64,

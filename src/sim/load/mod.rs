@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Workloads: groups of tasks that run, sleep, and wait for each other. docs/simulator.md describes
-//! the text. `parse` reads it, `text` its lines, `expr` its numbers, `ranges` the plausible ranges;
+//! the text. `parse` reads it, `text` its lines, `expr` its numbers;
 //! `whole` checks all of it. `rtapp` reads rt-app's files, `json` their JSON.
 
 mod expr;
 mod faults;
 mod json;
 mod parse;
-mod ranges;
 mod rtapp;
 mod text;
 mod whole;
 
 pub use expr::{Expr, Known, Unit};
 pub use faults::Faults;
-pub use ranges::{Range, ranges};
 
 use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result, ensure};
@@ -46,9 +44,6 @@ pub struct Load {
     pub marks: Vec<String>,
     /// Nothing waits for anything, so the oracle knows the bound.
     pub parallel: bool,
-    /// It is a recording: each group is a task that starts at exactly `start`, and the kernel's
-    /// threads are among them.
-    pub recorded: bool,
     pub faults: Faults,
     /// ns of work in which a task touches a MB of its set. None: that of the machine's parameters.
     pub touch: Option<u64>,
@@ -72,17 +67,6 @@ pub struct Channel {
     /// The sender tells the kernel that it is about to sleep (kernel: WF_SYNC). Pipes and sockets
     /// do, futexes do not.
     pub sync: bool,
-    /// It is a kernel pipe: its pages limit it, not `capacity`.
-    pub paged: Option<Paged>,
-}
-
-/// The properties of a kernel pipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Paged {
-    /// Messages that one page holds.
-    pub of_page: u64,
-    /// What a read or a write does under the pipe's mutex, ns at full speed.
-    pub hold: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +93,7 @@ pub struct Group {
     pub cpus: Vec<(u16, u16)>,
     /// The starts of its tasks are spread over this time, ns.
     pub start: u64,
-    /// Shared by all runs: that of a recording is long.
+    /// Shared by all runs.
     pub program: Arc<Vec<Step>>,
 }
 
@@ -161,8 +145,6 @@ pub enum Step {
     Sleep(Expr, Vary),
     /// Sleeps until the next multiple of this many ns.
     Until(Expr),
-    /// A kworker sleeps until a tick of its CPU calls it.
-    Called,
     /// Sleeps until `period` ns after the last use; the first time, `period` ns after `first`. If
     /// that has passed, the task goes on. With `relative`, the current time then counts as the last
     /// use.
@@ -184,6 +166,8 @@ pub enum Step {
     /// newest first, all with the task's stamp.
     Answer(Which, Which),
     Lock(Which),
+    /// As a lock in user space whose losers call sched_yield(): yields until the lock is free.
+    Poll(Which),
     Unlock(Which),
     /// `Join` waits for a condition from now on. `Block` sleeps until it is signalled, unless that
     /// has happened since.
@@ -302,12 +286,6 @@ impl Group {
         let mut steps = (body..).zip(&self.program[body..]);
         let end = steps.find(|(_, step)| **step == Step::Again(slot, body));
         end.map_or(self.program.len(), |(at, _)| at + 1)
-    }
-
-    /// The CPU whose kworker its task is.
-    pub fn kworker_of(&self) -> Option<usize> {
-        let called = self.kernel && self.program.first() == Some(&Step::Called);
-        called.then(|| self.cpus[0].0.into())
     }
 
     /// The CPUs that its tasks may use, one bit each; None: all.

@@ -57,7 +57,6 @@ pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
         measure: Measure::Time,
         marks: Vec::new(),
         parallel: false,
-        recorded: false,
         faults: Faults::default(),
         touch: None,
     };
@@ -336,6 +335,7 @@ impl<'a> Parser<'a> {
             }
             ["receive", rest @ ..] => Step::Receive(self.which(rest, "a pipe or socket")?),
             ["answer", rest @ ..] => self.answer(rest)?,
+            ["lock", rest @ .., "yield"] => Step::Poll(self.which(rest, "a lock")?),
             ["lock", rest @ ..] => Step::Lock(self.which(rest, "a lock")?),
             ["unlock", rest @ ..] => Step::Unlock(self.which(rest, "a lock")?),
             ["barrier", name] => match self.objects.get(name) {
@@ -380,7 +380,7 @@ impl<'a> Parser<'a> {
         let (from, to) = (from?, to?);
         let limited = |which: &Which| {
             let channel = &self.channels[which.first];
-            channel.paged.is_some() || channel.capacity < CAPACITY
+            channel.capacity < CAPACITY
         };
         ensure!(
             !limited(&from) && !limited(&to),

@@ -302,7 +302,6 @@ impl Reader {
                 Channel {
                     capacity: u64::MAX,
                     sync: false,
-                    paged: None,
                 };
                 self.sems.0.len()
             ],
@@ -323,7 +322,6 @@ impl Reader {
             },
             marks: vec!["loops".to_string()],
             parallel: false,
-            recorded: false,
             faults: Faults::default(),
             touch: None,
         })

@@ -7,7 +7,7 @@ mod workload;
 
 use super::load::Load;
 use super::machines::Model;
-use super::{Params, Policy, Rng, Rules, Scenario, runs};
+use super::{Params, Policy, Rng, Scenario, runs};
 use crate::machine::picture::picture;
 use crate::policy::features::{FEATURES, FeatureSet, MIN_SLICE, PRESETS, TUNABLES, orphans};
 use crate::policy::settings::Settings;
@@ -108,8 +108,7 @@ impl Case {
     fn policy_told(&self) -> String {
         let (name, settings) = match &self.policy {
             Policy::Ext(settings) => ("sched_ext", settings),
-            Policy::Fair(Rules::Eevdf(_), settings) => ("eevdf", settings),
-            Policy::Fair(Rules::Cfs(_), settings) => ("cfs", settings),
+            Policy::Fair(settings) => ("eevdf", settings),
             other => return format!("{other:?}"),
         };
         let cpus = self.model.machine.cpus.len() as u32;
@@ -152,9 +151,7 @@ fn params(rng: &mut Rng) -> Params {
 fn policy(rng: &mut Rng) -> Policy {
     let settings = settings(rng);
     match rng.below(8) {
-        0 => Policy::Fair(Rules::EEVDF, settings),
-        1 => Policy::Fair(Rules::CFS, settings),
-        2 => Policy::Cosmos,
+        0 | 1 => Policy::Fair(settings),
         _ => Policy::Ext(settings),
     }
 }

@@ -34,7 +34,7 @@ fn faults(rng: &mut Rng) -> String {
         text += &format!("fault attr {}\n", of(rng, &["100us", "1ms", "7ms"]));
     }
     if one_in(rng, 2) {
-        text += &format!("fault watchdog {}\n", of(rng, &["60ms", "200ms"]));
+        text += &format!("fault watchdog {}\n", of(rng, &["120ms", "400ms"]));
     }
     if one_in(rng, 4) {
         text += &format!("fault hotplug {}\n", of(rng, &["7ms", "20ms", "60ms"]));
@@ -89,8 +89,9 @@ fn group(rng: &mut Rng, machine: &Machine, number: u64) -> String {
              task server{n} x {count}{more}:\n    forever\n        receive ask{n}[me]\n        run {other}\n        send reply{n}[me]\n"
         ),
         3 => format!(
-            "lock lock{n}[2]\ntask locker{n} x {count}{given}:\n    forever\n        lock lock{n}[me]\n        run {run}\n        \
-             unlock lock{n}[me]\n        sleep {sleep}\n"
+            "lock lock{n}[2]\ntask locker{n} x {count}{given}:\n    forever\n        lock lock{n}[me]{}\n        run {run}\n        \
+             unlock lock{n}[me]\n        sleep {sleep}\n",
+            of(rng, &["", " yield"])
         ),
         4 => format!(
             "barrier meet{n} {count}{}\ntask rank{n} x {count}{given}:\n    forever\n        run {run}\n        barrier meet{n}\n",
@@ -106,15 +107,8 @@ fn group(rng: &mut Rng, machine: &Machine, number: u64) -> String {
             "task yielder{n} x {count}{given}:\n    forever\n        run {run}\n        yield\n"
         ),
         _ => format!(
-            "pipe all{n} {}\ntask writer{n} x {count}{given}:\n    forever\n        run {run}\n        send all{n}\n        \
-             sleep {sleep}\ntask reader{n} x 2{more}:\n    forever\n        receive all{n}\n        run {other}\n",
-            of(
-                rng,
-                &[
-                    format!("capacity 4{futex}").as_str(),
-                    "message 1kB hold 5us"
-                ]
-            )
+            "pipe all{n} capacity 4{futex}\ntask writer{n} x {count}{given}:\n    forever\n        run {run}\n        send all{n}\n        \
+             sleep {sleep}\ntask reader{n} x 2{more}:\n    forever\n        receive all{n}\n        run {other}\n"
         ),
     }
 }

@@ -86,9 +86,6 @@ pub fn write(plan: &Plan) -> Result<()> {
     }
     let machine = &plan.model.machine;
     let mut seen = Vec::new();
-    if let Some(recording) = &plan.recording {
-        seen.push(recording.trace(&plan.model, *window)?);
-    }
     for variant in &plan.variants {
         let load = Load {
             duration: Some(plan.load.duration.unwrap_or(u64::MAX).min(*window)),

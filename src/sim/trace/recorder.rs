@@ -19,8 +19,6 @@ pub struct Recorder {
     running: Vec<Option<(usize, u64)>>,
     rate: Vec<u64>,
     waiting: usize,
-    /// The groups are tasks of a recording, with their own names.
-    recorded: bool,
 }
 
 impl Recorder {
@@ -52,7 +50,6 @@ impl Recorder {
             running: vec![None; cpus],
             rate: vec![FULL; cpus],
             waiting: 0,
-            recorded: load.recorded,
         }
     }
 
@@ -62,10 +59,7 @@ impl Recorder {
 
     fn begins(&mut self, task: TaskId, group: usize) {
         let (name, count, kernel) = &mut self.groups[group];
-        self.trace.tasks.push(match self.recorded {
-            true => name.clone(),
-            false => format!("{name} {count}"),
-        });
+        self.trace.tasks.push(format!("{name} {count}"));
         *count += 1;
         // Groups of the kernel come after those of the workload, so the index fits.
         if !*kernel {

@@ -2,12 +2,13 @@
 //! A client of the statistics socket. It waits until a scheduler runs, and reconnects when one
 //! ends.
 
+use crate::bpf::intf::MAX_CPUS;
 use crate::util::stop::Stop;
-use crate::wire::socket::{self, LineLimits, read_line};
-use anyhow::{Context, Result, anyhow, bail};
+use crate::wire::socket::{self, ANSWER_MAX, LineLimits, read_line};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use scx_stats::{StatsRequest, StatsResponse};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::io::{BufReader, Error, ErrorKind, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
@@ -18,8 +19,10 @@ use std::time::Duration;
 const RETRY: Duration = Duration::from_secs(1);
 /// How long `follow` waits for an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-/// Longest answer in bytes. All CPUs of the largest machine are about 4 MB.
-const ANSWER_MAX: usize = 32 << 20;
+
+/// Most entries of a list in an answer, of which the CPUs have the most. An entry of a few bytes
+/// may take thousands in memory: all fields have defaults.
+const LIST_MAX: usize = 2 * MAX_CPUS as usize;
 
 const OTHER_VERSION: &str =
     "the answer is of another version of scx_roost: use the scheduler's version";
@@ -53,22 +56,7 @@ impl Client {
         let line = read_line(&mut self.stream, &limits).map_err(|e| self.in_time(e))?;
         let closed = || Error::new(ErrorKind::UnexpectedEof, "the connection was closed");
         let line = line.ok_or_else(closed)?;
-        let mut response: StatsResponse = serde_json::from_slice(&line)
-            .context("the answer is not in the format of scx_stats")?;
-        let resp = response.args.remove("resp").unwrap_or(Value::Null);
-        if response.errno != 0 {
-            bail!(
-                resp.as_str()
-                    .unwrap_or("refused without a reason")
-                    .to_string()
-            );
-        }
-        // An empty list would deserialize like an answer of an older scheduler: every field has a
-        // default.
-        if !resp.is_object() {
-            bail!(OTHER_VERSION);
-        }
-        serde_json::from_value(resp).context(OTHER_VERSION)
+        parse(&line)
     }
 
     /// The kernel's error text for a socket timeout does not mention time.
@@ -81,6 +69,32 @@ impl Client {
             _ => e,
         }
     }
+}
+
+/// Parses an answer.
+pub fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T> {
+    let mut response: StatsResponse =
+        serde_json::from_slice(line).context("the answer is not in the format of scx_stats")?;
+    let resp = response.args.remove("resp").unwrap_or(Value::Null);
+    if response.errno != 0 {
+        bail!(
+            resp.as_str()
+                .unwrap_or("refused without a reason")
+                .to_string()
+        );
+    }
+    let list = |value: &Value| value.as_object().map_or(0, Map::len);
+    let longest = resp.as_object().into_iter().flat_map(Map::values).map(list);
+    ensure!(
+        longest.max().max(Some(list(&resp))) <= Some(LIST_MAX),
+        "the answer has a list of more than {LIST_MAX} entries"
+    );
+    // An empty list would deserialize like an answer of an older scheduler: every field has a
+    // default.
+    if !resp.is_object() {
+        bail!(OTHER_VERSION);
+    }
+    serde_json::from_value(resp).context(OTHER_VERSION)
 }
 
 /// Calls `session` with a connection to the scheduler behind `path`. Calls it again each time it
@@ -168,4 +182,22 @@ pub fn is_gone(e: &anyhow::Error) -> bool {
 
 fn kind(e: &anyhow::Error) -> Option<ErrorKind> {
     e.downcast_ref::<Error>().map(Error::kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::stats::Metrics;
+
+    #[test]
+    fn a_list_of_an_answer_is_no_longer_than_a_machine_needs() {
+        let answer = |arms: usize| {
+            let arms: Vec<String> = (0..arms).map(|arm| format!("\"{arm}\":{{}}")).collect();
+            let resp = format!("{{\"arms\":{{{}}}}}", arms.join(","));
+            parse::<Metrics>(format!("{{\"errno\":0,\"args\":{{\"resp\":{resp}}}}}").as_bytes())
+        };
+        assert_eq!(answer(LIST_MAX).unwrap().arms.len(), LIST_MAX);
+        let error = answer(LIST_MAX + 1).unwrap_err().to_string();
+        assert!(error.contains("a list of more than"), "{error}");
+    }
 }

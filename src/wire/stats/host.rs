@@ -145,6 +145,7 @@ condition_table! {
     clock_jump, ClockJump, "the wall clock was set within the last minute";
     no_timers, NoTimers, "the kernel allows no BPF timers (PREEMPT_RT): slices end at ticks, no move is delayed";
     quota_ignored, QuotaIgnored, "control groups have a CPU limit (cpu.max), which is not enforced while the scheduler runs";
+    groups_refused, GroupsRefused, "control groups have no place in the scheduler's table: they count as the group above them";
     cpus_offline, CpusOffline, "CPUs of the machine are offline";
     memory_limited, MemoryLimited, "the daemon's control group has a memory limit, which the states of all tasks count against";
 }

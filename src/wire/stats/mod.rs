@@ -72,11 +72,12 @@ impl ArmCounts {
 
 /// Upper end in us of the bucket that contains quantile `share` (0 to 1); 0 without events.
 pub fn quantile_us(hist: &Histogram, share: f64) -> u64 {
-    let all: u64 = hist.iter().sum();
-    let rank = (all as f64 * share).ceil().max(1.0) as u64;
+    // Of any server: the sum may exceed a u64.
+    let all: u128 = hist.iter().map(|n| u128::from(*n)).sum();
+    let rank = (all as f64 * share).ceil().max(1.0) as u128;
     let mut seen = 0;
     let reached = |n: &u64| {
-        seen += n;
+        seen += u128::from(*n);
         seen >= rank
     };
     let bucket = hist.iter().position(reached);

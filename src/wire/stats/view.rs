@@ -3,6 +3,7 @@
 //! can be compared by eye.
 
 use super::{Metrics, ROWS, Row};
+use crate::util::escape;
 use std::fmt::Write;
 
 const COLUMNS: usize = 4;
@@ -30,30 +31,32 @@ pub fn block(metrics: &Metrics) -> String {
 fn arms(metrics: &Metrics) -> String {
     let mut text = "arms\n".to_string();
     for (name, arm) in &metrics.arms {
-        let wakeups: u64 = arm.histograms.wakeup_latency.iter().sum();
-        let _ = writeln!(
-            text,
+        let latency = arm.histograms.wakeup_latency.iter();
+        let wakeups = latency.fold(0u64, |sum, n| sum.saturating_add(*n));
+        let line = format!(
             "  {name:<NAME_WIDTH$} {:>7} wakeups, p50 {} us, p99 {} us; {}",
             short(wakeups),
             arm.wakeup_p50_us,
             arm.wakeup_p99_us,
             arm.preset
         );
+        text += &(escape::line(&line) + "\n");
     }
     text
 }
 
 fn head(m: &Metrics) -> String {
     let state = if m.running == 1 { "" } else { "  (not loaded)" };
-    format!(
-        "scx_roost {}: {}; governor {}, cpuperf {}; restarts {}; {:.1} s{state}\n",
+    let line = format!(
+        "scx_roost {}: {}; governor {}, cpuperf {}; restarts {}; {:.1} s{state}",
         m.preset,
         m.features,
         m.governor,
         m.cpuperf,
         m.restarts,
         m.interval_ms as f64 / 1000.0
-    )
+    );
+    (escape::line(&line) + "\n").into_owned()
 }
 
 fn cell(name: &str, n: u64) -> String {

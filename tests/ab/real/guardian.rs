@@ -10,6 +10,7 @@ use scx_roost::ab::real::previous::PreviousScheduler;
 use scx_roost::ab::variant::Variant;
 use std::fs;
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -25,7 +26,8 @@ fn no_other_begins_before_the_machine_is_put_back() {
     let guardian = Guardian::start(Path::new(PROGRAM), &lock).unwrap();
     // The guardian holds the lock too, so killing either process keeps others out.
     let held = fs::read_link(format!("/proc/{}/fd/1", guardian.pid()));
-    assert_eq!(held.unwrap(), played.path("").components().as_path());
+    let ours = fs::read_link(format!("/proc/self/fd/{}", lock.as_raw_fd()));
+    assert_eq!(held.unwrap(), ours.unwrap());
     drop(lock);
     assert!(ground::alone(&host).is_err());
     guardian.dismiss();
@@ -232,15 +234,12 @@ fn a_guardian_that_is_stopped_holds_nobody_up() {
 fn a_guardian_replaced_during_a_run_is_no_leftover() {
     let _alone = alone();
     let played = Played::new(&[]);
-    let lock = played.path("").components().as_path().to_path_buf();
-    let kills = format!(
-        "for at in /proc/[0-9]*; do
-            if [ \"$(readlink $at/fd/1)\" = {} ]; then kill -9 ${{at#/proc/}} && killed=1; fi
-        done
-        [ \"$killed\" ] && sleep 2",
-        lock.display()
-    );
-    let mut real = played.real(&no_call, &|| false, workload(&kills));
+    let kills = "for at in /proc/[0-9]*; do
+            grep -qz '^ab-guardian$' $at/cmdline && grep -q \"^PPid:.$PPID$\" $at/status || continue
+            kill -9 ${at#/proc/} && killed=1
+        done 2>/dev/null
+        [ \"$killed\" ] && sleep 2";
+    let mut real = played.real(&no_call, &|| false, workload(kills));
     let variant = Variant::parse("eevdf").unwrap();
     real.begin(std::slice::from_ref(&variant)).unwrap();
     real.switch(&variant).unwrap();

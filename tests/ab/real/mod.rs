@@ -34,6 +34,11 @@ fn write(path: PathBuf, text: &str) {
 /// A kernel with sched_ext, and processes with number, name, command line and cgroup.
 struct Played(TempDir);
 
+/// Of a process of this user.
+fn status(parent: u32, user: u32) -> String {
+    format!("Name:\tx\nPPid:\t{parent}\nUid:\t{user}\t{user}\t{user}\t{user}\n")
+}
+
 impl Played {
     fn new(processes: &[(&str, &str, &str, &str)]) -> Played {
         let played = Played(tempfile::tempdir().unwrap());
@@ -44,6 +49,7 @@ impl Played {
             write(of("comm"), &format!("{comm}\n"));
             write(of("cmdline"), &cmdline.replace(' ', "\0"));
             write(of("cgroup"), &format!("0::{cgroup}\n"));
+            write(of("status"), &status(1, 0));
         }
         played
     }

@@ -2,7 +2,7 @@
 //! The scheduler that is attached at the start: which service runs it, what ctl has set in it, and
 //! its restoration.
 
-use super::{Played, scx_service, shown};
+use super::{Played, scx_service, shown, status};
 use scx_roost::ab::real::live::{Live, ctl_path};
 use scx_roost::ab::real::previous::PreviousScheduler;
 use scx_roost::ab::real::service::{Running, Service, call, running, schedules, unit_of};
@@ -73,14 +73,41 @@ fn a_service_is_found_by_the_processes_in_it() {
     assert!(two.unwrap_err().contains("several processes"));
 }
 
+/// Any user may have a process of that name, and start a program of root under it.
+#[test]
+fn a_process_of_another_user_is_no_scheduler() {
+    let unit = "/system.slice/scx.service";
+    let processes = [
+        ("20", "scx_lavd", "scx_lavd", unit),
+        ("21", "scx_x", "scx_x", "/user.slice"),
+        ("22", "scx_sudo", "scx_sudo id", "/user.slice"),
+        ("23", "scx_su", "scx_su", "/user.slice"),
+    ];
+    let played = Played::new(&processes);
+    let proc = |file: &str| played.0.path().join("proc").join(file);
+    let found = || {
+        running(&played.host())
+            .iter()
+            .map(|r| r.pid)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found().len(), 4);
+    std::fs::write(proc("21/status"), status(1, 1000)).unwrap();
+    let by_root = status(1, 0).replace("Uid:\t0", "Uid:\t1000");
+    std::fs::write(proc("23/status"), by_root).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/sudo", proc("22/exe")).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/scx_lavd (deleted)", proc("20/exe")).unwrap();
+    assert_eq!(found(), [20]);
+}
+
 /// A unit that systemd forgets once stopped, a unit of another process and our own unit are left
 /// alone.
 #[test]
 fn only_a_service_that_can_be_started_again_is_one() {
     let unit = "/system.slice/scx.service";
     let played = Played::new(&[("20", "scx_lavd", "scx_lavd", unit)]);
-    let status = played.0.path().join("proc/20/status");
-    std::fs::write(status, "Name:\tscx_lavd\nPPid:\t19\n").unwrap();
+    let file = played.0.path().join("proc/20/status");
+    std::fs::write(file, status(19, 0)).unwrap();
     let running = running(&played.host());
     let of = |shown: String, own: Option<&str>| {
         let call = |words: &[&str]| {

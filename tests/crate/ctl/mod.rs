@@ -11,7 +11,7 @@ mod requests;
 
 use anyhow::{Result, bail};
 use scx_roost::bpf::intf::policy_image;
-use scx_roost::daemon::control::{Attached, Audit, Control, Limit, Live, Ticket};
+use scx_roost::daemon::control::{Attached, Audit, Control, Limit, Live, Refused, Ticket};
 use scx_roost::policy::rules::Table;
 use scx_roost::policy::settings::Settings;
 use scx_roost::wire::socket::Server;
@@ -28,6 +28,7 @@ use tempfile::TempDir;
 
 #[derive(Default)]
 pub struct Told {
+    pub refused: Refused,
     pub image: Option<policy_image>,
     pub publications: u32,
     pub table: Table,
@@ -107,6 +108,10 @@ impl Live for Remembers {
             util_drift,
             drift_of_cpu: of_cpu.into_iter().collect(),
         })
+    }
+
+    fn refused(&self) -> Refused {
+        self.0.lock().unwrap().refused
     }
 
     fn limits(&self) -> Vec<Limit> {

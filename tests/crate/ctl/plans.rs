@@ -39,6 +39,10 @@ fn begun_in(folder: &Path) -> Served {
     served
 }
 
+fn save(dir: &TempDir) -> [&str; 4] {
+    ["ctl", "save", "--config", dir.path().to_str().unwrap()]
+}
+
 const GAMES: &str = "slice-us = 1000\n[arms.games]\npreset = 'mainline'\n\
                      [[rules]]\ncomm = 'Game*'\narm = 'games'\n";
 
@@ -154,7 +158,7 @@ fn a_bad_file_changes_nothing() {
 #[test]
 fn what_is_saved_is_there_after_a_restart() {
     let (served, dir) = begun(&[("config.toml", GAMES)]);
-    let nothing = served.refused(&["ctl", "save"]);
+    let nothing = served.refused(&save(&dir));
     assert!(nothing.contains("nothing to save"), "{nothing}");
     served.done(&[
         "ctl",
@@ -167,7 +171,7 @@ fn what_is_saved_is_there_after_a_restart() {
     served.done(&["ctl", "set", "--arm", "games", "--set", "slice-us=900"]);
     served.done(&["ctl", "arms", "add", "own", "--preset", "patra"]);
     served.done(&["ctl", "rules", "add", "--comm", "cc1", "--arm", "own"]);
-    let told = served.done(&["ctl", "save"]);
+    let told = served.done(&save(&dir));
     let file = dir.path().join("config.d/90-ctl.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(
@@ -187,7 +191,7 @@ fn what_is_saved_is_there_after_a_restart() {
     assert!(!served.done(&["ctl", "rules"]).contains("Game"));
     served.done(&["ctl", "rules", "del", "--comm", "cc1"]);
     served.done(&["ctl", "arms", "del", "own"]);
-    let told = served.done(&["ctl", "save"]);
+    let told = served.done(&save(&dir));
     let elsewhere =
         "rule --comm Game* is deleted now, but another file has it: delete it there too";
     assert!(told.contains(elsewhere) && !told.contains("own"), "{told}");
@@ -204,7 +208,7 @@ fn without_drop_ins_nothing_can_be_saved() {
     std::fs::write(dir.path().join("one.toml"), "slice-us = 1000\n").unwrap();
     let served = begun_in(&dir.path().join("one.toml"));
     served.done(&["ctl", "set", "--set", "slice-us=900"]);
-    let told = served.refused(&["ctl", "save"]);
+    let told = served.refused(&save(&dir));
     assert!(told.contains("the scheduler reads no drop-ins"), "{told}");
 }
 
@@ -218,9 +222,9 @@ fn what_is_saved_never_stops_the_next_start() {
     let (served, dir) = begun(&[("config.toml", "preset = 'mainline'\n")]);
     let on = ["--enable", "avg_idle", "--enable", "avg_idle_every"];
     served.done(&[&["ctl", "set"], &on[..]].concat());
-    served.done(&["ctl", "save"]);
+    served.done(&save(&dir));
     served.done(&["ctl", "set", "--disable", "avg_idle"]);
-    served.done(&["ctl", "save"]);
+    served.done(&save(&dir));
     assert!(
         !saved_text(&dir).contains("avg_idle_every"),
         "{}",
@@ -228,7 +232,7 @@ fn what_is_saved_never_stops_the_next_start() {
     );
     served.done(&["ctl", "set", "--set", "rescue-us=9000"]);
     served.done(&["ctl", "arms", "add", "x"]);
-    served.done(&["ctl", "save"]);
+    served.done(&save(&dir));
     assert_eq!(saved_text(&dir).matches("rescue-us").count(), 1);
     begun_in(dir.path());
 }
@@ -237,7 +241,7 @@ fn what_is_saved_never_stops_the_next_start() {
 fn a_file_that_a_start_would_refuse_is_not_written() {
     let (served, dir) = begun(&[("config.toml", GAMES)]);
     served.done(&["ctl", "arms", "add", "own"]);
-    served.done(&["ctl", "save"]);
+    served.done(&save(&dir));
     let before = saved_text(&dir);
     // The rule of this file needs the arm of the other.
     let rule = "[[rules]]\ncomm = 'x'\narm = 'own'\n";
@@ -245,7 +249,7 @@ fn a_file_that_a_start_would_refuse_is_not_written() {
     served.done(&["ctl", "reload"]);
     served.done(&["ctl", "rules", "del", "--comm", "x"]);
     served.done(&["ctl", "arms", "del", "own"]);
-    let told = served.refused(&["ctl", "save"]);
+    let told = served.refused(&save(&dir));
     let expected = "95.toml, line 1: the rule --comm x: no arm 'own'";
     assert!(told.contains(expected), "{told}");
     assert_eq!(saved_text(&dir), before);
@@ -256,14 +260,14 @@ fn a_later_file_that_overrules_what_is_saved_is_named() {
     let later = ("config.d/95.toml", "slice-us = 4000\n");
     let (served, dir) = begun(&[("config.toml", GAMES), later]);
     served.done(&["ctl", "set", "--set", "slice-us=5000", "--disable", "claim"]);
-    let told = served.done(&["ctl", "save"]);
+    let told = served.done(&save(&dir));
     assert!(
         told.contains("\nslice-us changes at the next start: a later file"),
         "{told}"
     );
     assert!(!told.contains("disable changes"), "{told}");
     std::fs::write(dir.path().join("config.toml"), "slice-us = 2000\n").unwrap();
-    let told = served.refused(&["ctl", "save"]);
+    let told = served.refused(&save(&dir));
     assert!(told.contains("'scx_roost ctl reload' first"), "{told}");
 }
 

@@ -53,6 +53,24 @@ fn requests_that_arrive_together_are_published_together_and_refused_apart() {
     assert_ne!(features & bits::sis_util.0, 0);
 }
 
+/// All together could exceed the memory.
+#[test]
+fn of_lists_that_are_asked_for_together_one_is_made_at_a_time() {
+    let served = serve();
+    let (here, _there) = UnixStream::pair().unwrap();
+    let mut client = served.control.client(&here).unwrap();
+    let line = request(r#""op":"audit""#).into_bytes();
+    let mut answered = 0;
+    let mut take = |answer: Result<String>| {
+        answered += 1;
+        assert!(answer.is_ok());
+        assert_eq!(served.told.0.lock().unwrap().audits, answered);
+        Ok(())
+    };
+    client.requests(&vec![line; 5], &mut take).unwrap();
+    assert_eq!(answered, 5);
+}
+
 #[test]
 fn a_bad_request_is_answered_and_the_connection_lives_on() {
     let served = serve();

@@ -171,6 +171,39 @@ fn a_contradiction_makes_the_smaller_groups_and_a_doubt() {
     }
 }
 
+/// CPUs 0 and 1 are a core of an L3 with 2 and 3; so are 4 and 5 with 6 and 7.
+#[test]
+fn a_core_whose_threads_contradict_each_other_is_in_the_smaller_group() {
+    let doubt = |machine: &Machine, of: &str, group: &str| {
+        let found = machine.doubts.first().unwrap();
+        let words = format!(
+            "the files of {of}, threads of one core, contradict each other about its cache: the \
+             smaller group counts, {group}"
+        );
+        assert_eq!(*found, words);
+        assert!(picture::picture(machine).contains("\ndoubt"));
+    };
+    // One thread names itself alone, with and without a file of its sibling.
+    for level in ["3", "1"] {
+        let tree = SMALL_SMT.tree();
+        let l3 = |cpu: usize| format!("devices/system/cpu/cpu{cpu}/cache/index3");
+        tree.write(&format!("{}/shared_cpu_list", l3(1)), "1");
+        tree.write(&format!("{}/level", l3(0)), level);
+        let machine = read(&tree);
+        assert_eq!(llcs(&machine), [vec![0, 1], vec![2, 3], vec![4, 5, 6, 7]]);
+        doubt(&machine, "CPUs 0-1", "CPUs 0-1");
+    }
+    // A core whose threads name two caches.
+    let tree = SMALL_SMT.tree();
+    for core in [vec![3, 4], vec![2], vec![5]] {
+        core.iter().for_each(|cpu| tree.core(*cpu, &core));
+    }
+    let machine = read(&tree);
+    let groups = [vec![0, 1, 2], vec![3, 4], vec![5, 6, 7]];
+    assert_eq!(llcs(&machine), groups);
+    doubt(&machine, "CPUs 3-4", "CPUs 0-4");
+}
+
 /// Six CPUs with an L2 each, on chips of two and four.
 fn two_chips() -> Tree {
     let all = [0, 1, 2, 3, 4, 5];

@@ -100,20 +100,6 @@ fn garbage_names_the_file_and_what_is_expected() {
 }
 
 #[test]
-fn a_core_over_two_caches_is_refused() {
-    let tree = SMALL_SMT.tree();
-    tree.core(3, &[3, 4]);
-    tree.core(4, &[3, 4]);
-    tree.core(2, &[2]);
-    tree.core(5, &[5]);
-    let error = error(&tree);
-    assert!(
-        error.contains("CPUs 3 and 4 are threads of one core"),
-        "{error}"
-    );
-}
-
-#[test]
 fn what_cannot_be_read_is_an_error() {
     for path in [
         "devices/system/cpu/online",

@@ -8,7 +8,7 @@ mod looks;
 use crate::ctl::Remembers;
 use crate::support::{SMALL_SMT, Tree};
 use scx_roost::Config;
-use scx_roost::daemon::control::{Attached, Control};
+use scx_roost::daemon::control::{Attached, Control, Refused};
 use scx_roost::daemon::watch::{Looked, Past, Watch};
 use scx_roost::machine::host::Host;
 use scx_roost::machine::{Clocks, FreqFiles, FreqSource, Machine};
@@ -20,6 +20,7 @@ use scx_roost::wire::stats::host::ConditionMetrics;
 use scx_roost::wire::stats::source::CounterSource;
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
@@ -459,6 +460,29 @@ fn of_very_many_cgroups_a_look_sees_some() {
     for (second, active) in [(600, 0), (601, 0), (602, 1)] {
         bench.later(&mut watch, second, 0, 0);
         assert_eq!(bench.state("quota_ignored"), (active, active), "{second}");
+    }
+}
+
+#[test]
+fn groups_without_a_place_are_reported() {
+    let mut bench = bench("roost");
+    bench.tree.write("fs/cgroup/a/b/cpu.weight", "1");
+    bench.host = Host::in_folder(bench.tree.root());
+    let mut watch = bench.watch();
+    let folder = bench.tree.root().join("fs/cgroup/a/b");
+    let last = std::fs::metadata(folder).unwrap().ino();
+    for (second, count, active) in [(0, 0, 0), (20, 2, 1), (40, 0, 0)] {
+        bench.told.0.lock().unwrap().refused = Refused { count, last };
+        bench.later(&mut watch, second, 0, 0);
+        assert_eq!(bench.state("groups_refused").0, active, "{second}");
+        if active == 1 {
+            let text = bench.condition("groups_refused").text;
+            assert!(
+                text.starts_with("2 control groups without a place"),
+                "{text}"
+            );
+            assert!(text.ends_with("the last is /a/b"), "{text}");
+        }
     }
 }
 

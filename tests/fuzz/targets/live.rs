@@ -5,7 +5,7 @@ use anyhow::Result;
 use scx_roost::bpf::intf::{
     CAPACITY_SCALE, MAX_ARMS, MAX_CGROUP_RULES, MAX_COMM_RULES, MAX_TICKETS, policy_image,
 };
-use scx_roost::daemon::control::{Audit, Limit, Live, Ticket};
+use scx_roost::daemon::control::{Audit, Limit, Live, Refused, Ticket};
 use scx_roost::native::sys::ROOST_NR_FEATURES;
 use scx_roost::policy::features::{FEATURES, FeatureSet, orphans};
 use scx_roost::policy::rules::Table;
@@ -82,5 +82,9 @@ impl Live for Forgets {
 
     fn limits(&self) -> Vec<Limit> {
         Vec::new()
+    }
+
+    fn refused(&self) -> Refused {
+        Refused::default()
     }
 }

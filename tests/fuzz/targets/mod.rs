@@ -2,13 +2,13 @@
 //! Fuzz targets: functions of some bytes. They panic, or the C aborts, when a property does not
 //! hold.
 
+mod answers;
 pub mod bytes;
 mod configuration;
 mod lists;
 pub mod live;
 mod loads;
 mod policy;
-mod recordings;
 mod results;
 mod rules;
 mod sockets;
@@ -28,10 +28,10 @@ pub const TARGETS: &[Target] = &[
     target("sysfs", sysfs::sysfs),
     target("control", sockets::control),
     target("statistics", sockets::statistics),
+    target("answers", answers::answers),
     target("configuration", configuration::configuration),
     target("rules", rules::rules),
     target("workloads", loads::workloads),
-    target("recordings", recordings::recordings),
     target("results", results::results),
     target("policy", policy::policy),
 ];

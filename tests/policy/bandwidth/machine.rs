@@ -4,8 +4,8 @@
 
 use crate::topology::{Tables, kernel_arm, kernel_tunables};
 use scx_roost::native::sys::{
-    ENQ_LAST, ENQ_PLACED, ENQ_PREEMPT, ENQ_WAKEUP, KICK_IDLE, KICK_PREEMPT, STAT_park_owed,
-    TIMER_PARK, timer_kind,
+    ENQ_LAST, ENQ_PLACED, ENQ_PREEMPT, ENQ_WAKEUP, KICK_IDLE, KICK_PREEMPT, MAX_CPUS,
+    STAT_park_owed, TIMER_PARK, timer_kind,
 };
 use scx_roost::native::{Act, Insert, Kernel, TaskId, To, World};
 use scx_roost::placement::topology::Topology;
@@ -15,8 +15,9 @@ pub const USEC: u64 = 1_000;
 pub const MSEC: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MSEC;
 pub const PERIOD: u64 = 100 * MSEC;
-const STEP: u64 = 25 * USEC;
+pub const STEP: u64 = 25 * USEC;
 const TICK: u64 = 4 * MSEC;
+const RETURN: u64 = MSEC;
 
 #[derive(Clone, Copy)]
 pub struct Life {
@@ -24,6 +25,12 @@ pub struct Life {
     /// The task runs for `run` and sleeps for `sleep` in turn; 0: it never sleeps.
     pub run: u64,
     pub sleep: u64,
+    /// It polls: it yields after each moment that it runs.
+    pub yields: bool,
+    /// It is in kernel mode, but for a moment at each `RETURN`.
+    pub in_kernel: bool,
+    /// Each time that it runs it is another task, which exits.
+    pub exits: bool,
 }
 
 struct Task {
@@ -43,6 +50,8 @@ pub struct Machine {
     resched: Vec<bool>,
     timers: Vec<(timer_kind, usize, u64)>,
     tasks: Vec<Task>,
+    /// The first tasks, which run one after the other: each wakes the next as it goes to sleep.
+    ring: usize,
 }
 
 impl Machine {
@@ -61,12 +70,15 @@ impl Machine {
             resched: vec![true; cpus],
             timers: Vec::new(),
             tasks: Vec::new(),
+            ring: 0,
         };
         machine.kernel.set_now(machine.now);
         for (id, &life) in lives.iter().enumerate() {
             machine.kernel.begin(id, 0, id % cpus);
             machine.kernel.set_cgroup(id, life.group);
             machine.kernel.set_attr(id, &Default::default());
+            machine.kernel.set_in_kernel(id, life.in_kernel);
+            machine.kernel.set_exits(id, life.exits);
             machine.tasks.push(Task {
                 life,
                 left: life.run,
@@ -77,6 +89,13 @@ impl Machine {
             });
         }
         machine
+    }
+
+    pub fn ring(&mut self, count: usize) {
+        self.ring = count;
+        for task in 1..count {
+            self.tasks[task].wakes_at = None;
+        }
     }
 
     pub fn limit(&mut self, group: usize, quota: u64, burst: u64) {
@@ -127,6 +146,15 @@ impl Machine {
         self.kernel.set_slice(task, insert.slice);
         let cpu = match insert.to {
             To::Queue(queue, key) => {
+                let parks = queue >= 2 * MAX_CPUS as usize;
+                assert!(
+                    !parks
+                        || !self.tasks[task].life.in_kernel
+                        || self.kernel.state(task).returning == 1,
+                    "task {task} is parked in the kernel"
+                );
+                let exits = self.tasks[task].life.exits;
+                assert!(!parks || !exits, "task {task} is parked as it exits");
                 self.kernel.queue(task, queue, key);
                 return;
             }
@@ -178,6 +206,10 @@ impl Machine {
         let now = self.now;
         let life = &mut self.tasks[task];
         (life.left, life.wakes_at) = (life.life.run, Some(now + life.life.sleep));
+        if task < self.ring {
+            life.wakes_at = None;
+            self.tasks[(task + 1) % self.ring].wakes_at = Some(now);
+        }
         self.view(cpu);
         self.resched[cpu] = true;
     }
@@ -284,6 +316,17 @@ impl Machine {
                 self.act();
                 self.resched[cpu] |= self.kernel.slice(task) == 0;
             }
+        }
+        if let Some(task) = self.current[cpu].filter(|&task| self.tasks[task].life.in_kernel)
+            && self.now.is_multiple_of(RETURN)
+        {
+            self.kernel.returns(cpu, task);
+            self.act();
+        }
+        if let Some(task) = self.current[cpu].filter(|&task| self.tasks[task].life.yields) {
+            self.kernel.yields(cpu, task);
+            self.act();
+            self.resched[cpu] = true;
         }
         // A callback may ask for a kick of its own CPU.
         for _ in 0..8 {

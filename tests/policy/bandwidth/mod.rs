@@ -3,7 +3,7 @@
 //! kept, the least of all levels counts, bursts are spent. Parked tasks are released in order and
 //! within the bound, and none is left behind.
 
-mod machine;
+pub mod machine;
 
 use crate::rng::Rng;
 use machine::{Life, MSEC, Machine, PERIOD, SECOND, USEC};
@@ -15,18 +15,18 @@ use scx_roost::native::sys::{
 const PARK_MOST: u64 = 1250 * MSEC;
 
 fn hogs(group: usize, count: usize) -> Vec<Life> {
-    vec![
-        Life {
-            group,
-            run: 0,
-            sleep: 0
-        };
-        count
-    ]
+    vec![naps(group, 0, 0); count]
 }
 
 fn naps(group: usize, run: u64, sleep: u64) -> Life {
-    Life { group, run, sleep }
+    Life {
+        group,
+        run,
+        sleep,
+        yields: false,
+        in_kernel: false,
+        exits: false,
+    }
 }
 
 fn close(got: u64, due: u64, what: &str) {
@@ -57,6 +57,51 @@ fn a_quota_is_kept_on_any_number_of_cpus() {
         close(told.used_ns, machine.used(1), "what is counted");
         assert!(told.throttled > 40, "{}", told.throttled);
     }
+}
+
+/// In the kernel it may hold a lock for which others wait; the model looks at each task that parks.
+#[test]
+fn a_task_is_parked_on_its_way_to_user_mode() {
+    let hog = Life {
+        in_kernel: true,
+        ..naps(1, 0, 0)
+    };
+    for (cpus, count) in [(1, 1), (2, 3), (4, 2)] {
+        let mut machine = Machine::new(cpus, &[0], &vec![hog; count]);
+        machine.limit(1, PERIOD / 10, 0);
+        machine.goes_on(SECOND);
+        let used = machine.measure(5 * SECOND)[1];
+        close(used, SECOND / 2, &format!("{count} on {cpus} CPUs"));
+        assert!(machine.kernel.world().count(STAT_park) > 0);
+    }
+}
+
+/// Children that only exit, beside a hog of their group; none of them is parked.
+#[test]
+fn a_group_owes_what_its_exiting_tasks_take() {
+    let exit = Life {
+        exits: true,
+        ..naps(1, MSEC, 19 * MSEC)
+    };
+    let mut machine = Machine::new(1, &[0], &[hogs(1, 1)[0], exit]);
+    machine.limit(1, PERIOD / 10, 0);
+    machine.goes_on(SECOND);
+    let used = machine.measure(5 * SECOND)[1];
+    close(used, SECOND / 2, "hog and children");
+}
+
+/// A change of cpu.weight reports the limit again.
+#[test]
+fn a_limit_that_is_set_again_gives_no_budget() {
+    let mut machine = Machine::new(1, &[0], &hogs(1, 1));
+    machine.limit(1, PERIOD / 10, 0);
+    machine.goes_on(SECOND);
+    let before = machine.used(1);
+    for _ in 0..400 {
+        machine.goes_on(10 * MSEC);
+        machine.limit(1, PERIOD / 10, 0);
+    }
+    close(machine.used(1) - before, 4 * SECOND / 10, "set 400 times");
 }
 
 #[test]
@@ -161,7 +206,10 @@ fn random_lives_keep_their_quotas() {
                 let group = rng.below(nr_groups + 1);
                 let run = rng.within(1, 20_000) as u64 * USEC;
                 let sleep = rng.below(30_000) as u64 * USEC * rng.below(2) as u64;
-                naps(group, run, sleep)
+                Life {
+                    yields: rng.chance(30),
+                    ..naps(group, run, sleep)
+                }
             })
             .collect();
         let mut machine = Machine::new(cpus, &groups, &lives);

@@ -172,8 +172,8 @@ fn beside_shorter_slices_parity_ends_where_others_are_owed_more() {
     assert_eq!(es[0].protected, SLICE);
 }
 
-fn comes(q: &mut Queue, es: &mut [Entity], task: TaskId) -> Effect {
-    preempts(q, es, 0, task, Linux::V7_2, Came::new(Wake::by(0)))
+fn comes(q: &mut Queue, es: &mut [Entity], task: TaskId) -> bool {
+    preempts(q, es, 0, task, false)
 }
 
 /// wakeup_preempt_fair(): PREEMPT_SHORT.
@@ -188,7 +188,7 @@ fn a_shorter_slice_that_is_eligible_goes_first() {
             ..Entity::new(slice as u64)
         });
         q.waiting.push(2);
-        let first = comes(&mut q, &mut es, 2) == Effect::Preempts;
+        let first = comes(&mut q, &mut es, 2);
         (first, q.next)
     };
     // Its slice is as long as the others', so it waits for parity.
@@ -202,7 +202,7 @@ fn a_shorter_slice_that_is_eligible_goes_first() {
 fn the_shortest_that_came_is_the_next() {
     let (mut q, mut es) = queue(&[2, 1, 1]);
     (es[1].slice, es[2].slice) = (MS, 2 * MS);
-    assert_eq!(comes(&mut q, &mut es, 1), Effect::Preempts);
+    assert!(comes(&mut q, &mut es, 1));
     comes(&mut q, &mut es, 2);
     assert_eq!(q.next, Some(1));
     assert_eq!(pick(&q, &es, true), Some(1));
@@ -212,49 +212,7 @@ fn the_shortest_that_came_is_the_next() {
 fn a_fork_preempts_no_task_by_its_place() {
     for fork in [false, true] {
         let (mut q, mut es) = queue(&[5, 1]);
-        let wake = if fork { Wake::fork(0) } else { Wake::by(0) };
-        for (linux, preempts) in [(Linux::V7_2, !fork), (Linux::V6_18, true)] {
-            assert_eq!(on(linux, wake, &mut q, &mut es, 1), preempts, "{linux:?}");
-        }
-    }
-}
-
-/// True: it preempts task 0.
-fn on(linux: Linux, wake: Wake, q: &mut Queue, es: &mut [Entity], task: TaskId) -> bool {
-    preempts(q, es, 0, task, linux, Came::new(wake)) == Effect::Preempts
-}
-
-/// Source 006: a wakee that is eligible is the next, past the protection and earlier deadlines. One
-/// that a sync wakeup brings waits until the running task sleeps.
-#[test]
-fn a_wakee_is_the_next_buddy() {
-    let came = |linux, wake| {
-        let (mut q, mut es) = queue(&[1, 1, 1]);
-        es[2].deadline += 1;
-        es[0].protected = 3 * MS;
-        let preempts = on(linux, wake, &mut q, &mut es, 2);
-        q.current = None;
-        (preempts, pick(&q, &es, true))
-    };
-    let sync = Wake {
-        sync: true,
-        ..Wake::by(0)
-    };
-    let next = Linux::NextBuddy;
-    assert_eq!(came(next, Wake::by(0)), (true, Some(2)));
-    assert_eq!(came(next, sync), (false, Some(2)));
-    assert_eq!(came(next, Wake::fork(0)), (false, Some(1)));
-    assert_eq!(came(Linux::V6_18, Wake::by(0)), (false, Some(1)));
-}
-
-/// Source 006: where the running task has had more than its share, the wakee is no buddy, because
-/// the CPU picks again anyway. An interrupt does not ask.
-#[test]
-fn a_task_beyond_its_share_gives_way() {
-    for (wake, preempts, next) in [(Wake::by(0), true, None), (Wake::timer(0), false, Some(2))] {
-        let (mut q, mut es) = queue(&[3, 1, 4]);
-        assert_eq!(on(Linux::NextBuddy, wake, &mut q, &mut es, 2), preempts);
-        assert_eq!(q.next, next);
+        assert_eq!(preempts(&mut q, &mut es, 0, 1, fork), !fork);
     }
 }
 

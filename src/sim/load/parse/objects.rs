@@ -4,13 +4,11 @@
 use super::{Object, Parser};
 use crate::sim::load::expr::Unit;
 use crate::sim::load::text::{Line, until};
-use crate::sim::load::{Barrier, Channel, Paged};
+use crate::sim::load::{Barrier, Channel};
 use anyhow::{Context, Result, bail, ensure};
 
 /// The most messages of a channel without `capacity`.
 pub(super) const CAPACITY: u64 = 1 << 16;
-/// Bytes of a page.
-const PAGE: u64 = 4096;
 
 impl<'a> Parser<'a> {
     pub(super) fn object(&mut self, line: &Line<'a>) -> Result<()> {
@@ -39,7 +37,7 @@ impl<'a> Parser<'a> {
                         self.locks += count;
                         Object::Lock(self.locks - count, count)
                     }
-                    _ => self.channel(kind, rest, count)?,
+                    _ => self.channel(rest, count)?,
                 }
             }
         };
@@ -50,32 +48,10 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn channel(&mut self, kind: &str, rest: &[&str], count: usize) -> Result<Object> {
-        let channel = match (kind, rest) {
-            ("pipe", ["message", value @ ..]) => Channel {
-                capacity: 0,
-                sync: true,
-                paged: Some(self.paged(value)?),
-            },
-            _ => self.queue(rest)?,
-        };
+    fn channel(&mut self, rest: &[&str], count: usize) -> Result<Object> {
+        let channel = self.queue(rest)?;
         self.channels.extend(vec![channel; count]);
         Ok(Object::Channel(self.channels.len() - count, count))
-    }
-
-    /// `words`: SIZE hold TIME.
-    fn paged(&self, words: &[&str]) -> Result<Paged> {
-        let (size, hold) = until(words, &["hold"]);
-        let hold = hold.get(1..).context("'hold TIME' was expected")?;
-        let size = self.known(size, Unit::Size)?;
-        ensure!(
-            (1..=PAGE).contains(&size),
-            "a message of {size} bytes where 1 to {PAGE}, a page, were expected"
-        );
-        Ok(Paged {
-            of_page: PAGE / size,
-            hold: self.time(hold)?,
-        })
     }
 
     fn queue(&self, rest: &[&str]) -> Result<Channel> {
@@ -87,7 +63,7 @@ impl<'a> Parser<'a> {
             [] => CAPACITY,
             ["capacity", value @ ..] => self.known(value, Unit::None)?,
             _ => bail!(
-                "{:?} where 'capacity N', 'futex' or, of a pipe, 'message SIZE hold TIME' was expected",
+                "{:?} where 'capacity N' or 'futex' was expected",
                 rest.join(" ")
             ),
         };
@@ -95,7 +71,6 @@ impl<'a> Parser<'a> {
         Ok(Channel {
             capacity,
             sync: !futex,
-            paged: None,
         })
     }
 
