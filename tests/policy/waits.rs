@@ -90,7 +90,7 @@ fn no_task_waits_for_longer_than_the_bound() {
 }
 
 /// Each of a ring runs for a moment in its turn, beside a task that computes. What a sleeper owes
-/// holds for those who come after it: the clock is not set back (clock_stays()).
+/// holds for those that come after it: the clock is not set back (clock_stays()).
 #[test]
 fn a_clock_does_not_go_back_when_a_debtor_sleeps() {
     let turn = Life {

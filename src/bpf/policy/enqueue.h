@@ -97,7 +97,7 @@ static __always_inline bool wins_cpu(s32 cpu, struct task_state *ts, u64 now, u6
 
 /*
  * Park the task, if its group has used up its CPU limit. One that was parked within task_returns()
- * and may not stay on its CPU leaves it first: whoever set its mask waits for that (kernel:
+ * and may not stay on its CPU leaves it first: the caller that set its mask waits (kernel:
  * affine_move_task()).
  */
 subprog bool enqueue_parks(port_task *p trusted, struct task_state *ts nonnull, u64 now,

@@ -280,7 +280,7 @@ static __always_inline void queue_leave(struct task_state *ts, u64 now)
 }
 
 /*
- * The task has left the queue to sleep. What it owes still holds for those who stay and come: the
+ * The task has left the queue to sleep. What it owes still holds for tasks that stay and come: the
  * clock is not set back to their mean. Else tasks that take turns to run for a moment would each
  * find it where the first did, and one that computes beside them would never be due. (The kernel
  * keeps such a task in its queue until the clock has caught up: delayed dequeue.)
