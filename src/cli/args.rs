@@ -125,7 +125,7 @@ pub enum Client {
         #[command(flatten)]
         of: StatsPath,
     },
-    /// Show the running scheduler live: machine, rates, arms, latencies; switch features
+    /// Show the running scheduler live: overview, machine, rates, arms
     #[command(after_help = monitor::EXAMPLES)]
     Monitor(MonitorArgs),
 }
@@ -245,11 +245,6 @@ pub struct MonitorArgs {
 
     #[command(flatten)]
     pub of: StatsPath,
-
-    /// Control socket, for switching features [default: 'ctl' beside --stats-path, or the
-    /// configured one]
-    #[arg(id = "ctl", long = "ctl-path", value_name = "PATH")]
-    pub ctl_path: Option<PathBuf>,
 
     #[command(flatten)]
     pub json: JsonArg,

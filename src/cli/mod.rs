@@ -495,9 +495,8 @@ impl Client {
                 output: args.output().map_err(BadUsage)?,
             },
             Client::Monitor(args) => {
-                let (stats, ctl_path) = args.at(folder);
+                let stats = args.of.at(folder);
                 let options = monitor::Options {
-                    ctl_path,
                     stats_path: stats.path.clone(),
                     interval: args.interval,
                     json: json || args.json.json,
