@@ -377,10 +377,6 @@ pub struct RunArgs {
     #[arg(long, help_heading = SPECIAL)]
     pub ignore_cpu_max: bool,
 
-    /// Lock all memory of this process, so that none of it is swapped out
-    #[arg(long, help_heading = SPECIAL)]
-    pub lock_memory: bool,
-
     /// Size of the debug dump after an error, in bytes; 0: the kernel's default
     #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = SPECIAL)]
     pub exit_dump_len: u32,

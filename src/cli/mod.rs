@@ -47,7 +47,6 @@ pub enum Command {
         /// How the running scheduler reads its configuration again.
         origin: Origin,
         /// No memory of this process is swapped out.
-        lock_memory: bool,
         level: LevelFilter,
         run_id: Option<u64>,
     },
@@ -380,7 +379,7 @@ impl Cli {
         matches: ArgMatches,
         place: Place,
     ) -> Result<Command> {
-        let (lock_memory, level) = (run.lock_memory, self.once.level(run.log_level));
+        let level = self.once.level(run.log_level);
         let config = Config {
             sysfs: self.sysfs.root(),
             stats_interval: self.once.stats,
@@ -407,7 +406,6 @@ impl Cli {
                 read: Some(Arc::new(read)),
                 saved,
             },
-            lock_memory,
             level,
             run_id: self.once.run_id,
         })

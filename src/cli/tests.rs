@@ -43,7 +43,6 @@ fn switches_may_be_repeated() {
     let Command::Run {
         config,
         level,
-        lock_memory,
         run_id,
         ..
     } = parsed(&[
@@ -63,10 +62,7 @@ fn switches_may_be_repeated() {
         config.settings.features.to_string(),
         "prev_idle sis_util wide_idle sync_local avg_idle"
     );
-    assert_eq!(
-        (level, lock_memory, run_id),
-        (LevelFilter::Debug, false, None)
-    );
+    assert_eq!((level, run_id), (LevelFilter::Debug, None));
 }
 
 #[test]

@@ -76,9 +76,9 @@ check "and nothing changes" shows "slice-us 3000"
 printf 'slice-us = 4000\nfreeze = true\n' >$ETC/config.d/10-slice.toml
 hup
 check "freeze is refused beside arms" wait_for 5 log_has "with --freeze there are no arms"
-printf 'slice-us = 4000\nlock-memory = true\n' >$ETC/config.d/10-slice.toml
+printf 'slice-us = 4000\nexit-dump-len = 65536\n' >$ETC/config.d/10-slice.toml
 hup
-check "what needs a restart is named" wait_for 5 log_has "need a restart: lock-memory"
+check "what needs a restart is named" wait_for 5 log_has "need a restart: exit-dump-len"
 check "scheduler still enabled" roost_enabled
 
 scx_roost ctl set --disable sis_util >/dev/null

@@ -253,11 +253,11 @@ fn a_running_scheduler_reads_its_files_again_under_the_same_command_line() {
     let (_, origin) = run_of(&["--slice-us", "4000"], dir.path());
     let read = origin.read.unwrap();
     let write = |text: &str| std::fs::write(dir.path().join("config.toml"), text).unwrap();
-    write("slice-us = 900\nrescue-us = 9000\nexit-dump-len = 1\nlock-memory = true\n");
+    write("slice-us = 900\nrescue-us = 9000\nexit-dump-len = 2\n");
     let Reading { plan, restart, .. } = read(None).unwrap();
     assert_eq!(plan.everybody.value(&features::SLICE, 8), 4000);
     assert_eq!(plan.everybody.value(&features::RESCUE, 8), 9000);
-    assert_eq!(restart, ["freeze", "freq-period-ms", "lock-memory"]);
+    assert_eq!(restart, ["exit-dump-len", "freeze", "freq-period-ms"]);
     write("slice-us = 1");
     assert!(read(None).is_err());
     let saved = read(Some("slice-us = 2"));
