@@ -244,7 +244,7 @@ fn every_error_is_one_sentence() {
         &["export", "--listen", "10849"],
         &["export", "--interval", "1"],
         &["export", "--public"],
-        &["export", "--once", "--unix", "/x"],
+        &["export", "--once", "--listen", "127.0.0.1:1"],
     ] {
         let error = error(args);
         assert!(!error.contains('\n'), "{args:?}: {error}");
@@ -424,7 +424,7 @@ fn all_help_has_the_rare_options() {
 
 #[cfg(feature = "export")]
 #[test]
-fn only_loopback_is_listened_at_unasked() {
+fn only_loopback_is_listened_at() {
     let output = |args: &[&str]| match parsed(&[&["export"], args].concat()) {
         Ok(Command::Export { output, .. }) => Ok(output),
         Ok(other) => panic!("expected export: {other:?}"),
@@ -433,7 +433,6 @@ fn only_loopback_is_listened_at_unasked() {
     let tcp = |address: &str| {
         Ok(Output::Served {
             tcp: address.parse().ok(),
-            unix: None,
             textfile: None,
         })
     };
@@ -444,16 +443,15 @@ fn only_loopback_is_listened_at_unasked() {
     for open in ["0.0.0.0:10849", "[::]:10849", "192.0.2.1:10849"] {
         let error = output(&["--listen", open]).unwrap_err();
         assert!(
-            error.ends_with("give a loopback address, or --public as well"),
+            error.ends_with("give a loopback address, and put a proxy before it"),
             "{error}"
         );
-        assert_eq!(output(&["--listen", open, "--public"]), tcp(open));
     }
     // One explicit output is enough.
-    let unix = output(&["--unix", "/x"]);
+    let file = output(&["--textfile", "/x.prom"]);
     assert!(
-        matches!(unix, Ok(Output::Served { tcp: None, .. })),
-        "{unix:?}"
+        matches!(file, Ok(Output::Served { tcp: None, .. })),
+        "{file:?}"
     );
 }
 
