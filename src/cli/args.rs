@@ -189,11 +189,8 @@ pub enum Alone {
 /// Commands that print or write what the program knows of itself.
 #[derive(Debug, Subcommand)]
 pub enum Text {
-    /// List the features, or describe one
+    /// List the features
     Features {
-        /// Describe this feature
-        name: Option<String>,
-
         /// Print JSON
         #[arg(long)]
         json: bool,

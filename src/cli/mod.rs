@@ -4,7 +4,6 @@
 pub mod args;
 mod catalog;
 mod files;
-mod forgotten;
 mod help;
 mod levels;
 pub mod pages;
@@ -179,8 +178,7 @@ fn parse_with<T: Into<OsString> + Clone>(
             Err(BadUsage(without_command(&command, &words)).into())
         }
         Err(e) => {
-            let what = forgotten::dashes(&command, &words, &e);
-            let what = what.unwrap_or_else(|| sentence(&e.render().to_string()));
+            let what = sentence(&e.render().to_string());
             let see = asked(&command, &words).1;
             Err(BadUsage(anyhow!("{what}; see {see} --help")).into())
         }
@@ -542,9 +540,7 @@ impl Text {
     /// `json`: as given before the subcommand.
     fn resolve(self, json: bool) -> Result<Command> {
         let text = match self {
-            Text::Features { name, json: too } => {
-                catalog::features(name.as_deref(), json || too).map_err(BadUsage)?
-            }
+            Text::Features { json: too } => catalog::features(json || too)?,
             Text::Presets { json: too } => catalog::presets(json || too)?,
             Text::Profiles { json: too } => catalog::profiles(json || too)?,
             Text::Completions { shell } => pages::completions(shell)?,

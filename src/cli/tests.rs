@@ -455,61 +455,16 @@ fn only_loopback_is_listened_at() {
     );
 }
 
-/// The error is one sentence that says what to type.
-#[cfg(feature = "ab")]
+/// The help that the error names has a line with the dashes.
 #[test]
-fn a_command_without_dashes_gets_a_hint() {
-    for (typed, right) in [
-        ("ab make", "ab -- make"),
-        ("ab make -j16", "ab -- make -j16"),
-        ("ab sh bench.sh", "ab -- sh bench.sh"),
-        ("tune make -j16", "tune -- make -j16"),
-        ("tune --base mainline make", "tune --base mainline -- make"),
-        (
-            "ab --variant a --variant b make -j16 x",
-            "ab --variant a --variant b -- make -j16 x",
-        ),
-        (
-            "ab --result make --variant a make",
-            "ab --result make --variant a -- make",
-        ),
-        ("exec --arm x game --demo", "exec --arm x -- game --demo"),
-        ("--json ab -n 6 make", "--json ab -n 6 -- make"),
-        // The user may have meant another subcommand.
-        ("ab shwo x", "ab -- shwo x"),
-        ("ab shows a b", "ab -- shows a b"),
-    ] {
-        let words: Vec<&str> = typed.split(' ').collect();
-        let told = error(&words);
-        let begin = "is neither an option nor a subcommand of ";
-        let expected = match right.contains("ab ") {
-            true => "expected show or compare, or a command after --",
-            false => "a command follows --",
-        };
-        let command = ["ab", "tune", "exec"]
-            .iter()
-            .find(|c| words.contains(c))
-            .unwrap();
-        let help = format!("scx_roost {command} --help");
-        let end = format!(": {expected}, as in: scx_roost {right}; see {help}");
-        assert!(
-            told.contains(begin) && told.ends_with(&end),
-            "{typed}: {told}"
-        );
-        assert!(!told.contains('\n'), "{told}");
-    }
-    let spaced = error(&["ab", "./my game"]);
-    assert!(spaced.contains("scx_roost ab -- './my game'"), "{spaced}");
-    for other in [
-        "ab --nonsense -- make",
-        "ab --nonsense",
-        "topology make",
-        "ctl make",
-    ] {
-        let words: Vec<&str> = other.split(' ').collect();
-        let told = error(&words);
-        for hint in ["after --", "follows --"] {
-            assert!(!told.contains(hint), "{told}");
+fn a_command_without_dashes_is_an_error_with_the_help_to_read() {
+    for words in ["exec --arm x game", "ab make -j16", "tune make"] {
+        let words: Vec<&str> = words.split(' ').collect();
+        if matches!(words[0], "ab" | "tune") && !cfg!(feature = "ab") {
+            continue;
         }
+        let told = error(&words);
+        let help = format!("; see scx_roost {} --help", words[0]);
+        assert!(told.ends_with(&help) && !told.contains('\n'), "{told}");
     }
 }
