@@ -164,13 +164,12 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Run {
             config,
             origin,
-            lock_memory,
             level,
             run_id,
         } => {
             let stats = config.stats_path.clone();
-            let scheduled = prepare(level, run_id)
-                .and_then(|hangup| build(*config, origin, lock_memory, hangup));
+            let scheduled =
+                prepare(level, run_id).and_then(|hangup| build(*config, origin, hangup));
             let ready = scheduled.inspect_err(|e| note::not_started(&stats, &told(e)))?;
             schedule(ready, &stats)
         }
@@ -203,18 +202,15 @@ struct Ready {
 }
 
 /// Makes the settings of the process, and the scheduler with its checks and sockets.
-fn build(config: Config, origin: Origin, lock_memory: bool, hangup: bool) -> Result<Ready> {
+fn build(config: Config, origin: Origin, hangup: bool) -> Result<Ready> {
     process::one_heap();
     process::open_files()?;
     process::may_be_urgent();
     process::without_huge_pages();
-    let needed = match lock_memory {
-        true => process::lock_memory()?,
-        false => Capabilities::default(),
-    };
+    let needed = Capabilities::default();
     #[cfg(feature = "rustland")]
     let needed = match config.rust {
-        true => needed.with(rustland::NEEDED),
+        true => rustland::NEEDED,
         false => needed,
     };
     let reload = Bell::default();

@@ -125,7 +125,7 @@ pub enum Client {
         #[command(flatten)]
         of: StatsPath,
     },
-    /// Show the running scheduler live: machine, rates, arms, latencies; switch features
+    /// Show the running scheduler live: overview, machine, rates, arms
     #[command(after_help = monitor::EXAMPLES)]
     Monitor(MonitorArgs),
 }
@@ -189,11 +189,8 @@ pub enum Alone {
 /// Commands that print or write what the program knows of itself.
 #[derive(Debug, Subcommand)]
 pub enum Text {
-    /// List the features, or describe one
+    /// List the features
     Features {
-        /// Describe this feature
-        name: Option<String>,
-
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -245,11 +242,6 @@ pub struct MonitorArgs {
 
     #[command(flatten)]
     pub of: StatsPath,
-
-    /// Control socket, for switching features [default: 'ctl' beside --stats-path, or the
-    /// configured one]
-    #[arg(id = "ctl", long = "ctl-path", value_name = "PATH")]
-    pub ctl_path: Option<PathBuf>,
 
     #[command(flatten)]
     pub json: JsonArg,
@@ -381,10 +373,6 @@ pub struct RunArgs {
     /// these limits, start nevertheless
     #[arg(long, help_heading = SPECIAL)]
     pub ignore_cpu_max: bool,
-
-    /// Lock all memory of this process, so that none of it is swapped out
-    #[arg(long, help_heading = SPECIAL)]
-    pub lock_memory: bool,
 
     /// Size of the debug dump after an error, in bytes; 0: the kernel's default
     #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = SPECIAL)]

@@ -4,7 +4,6 @@
 pub mod args;
 mod catalog;
 mod files;
-mod forgotten;
 mod help;
 mod levels;
 pub mod pages;
@@ -47,7 +46,6 @@ pub enum Command {
         /// How the running scheduler reads its configuration again.
         origin: Origin,
         /// No memory of this process is swapped out.
-        lock_memory: bool,
         level: LevelFilter,
         run_id: Option<u64>,
     },
@@ -180,8 +178,7 @@ fn parse_with<T: Into<OsString> + Clone>(
             Err(BadUsage(without_command(&command, &words)).into())
         }
         Err(e) => {
-            let what = forgotten::dashes(&command, &words, &e);
-            let what = what.unwrap_or_else(|| sentence(&e.render().to_string()));
+            let what = sentence(&e.render().to_string());
             let see = asked(&command, &words).1;
             Err(BadUsage(anyhow!("{what}; see {see} --help")).into())
         }
@@ -380,7 +377,7 @@ impl Cli {
         matches: ArgMatches,
         place: Place,
     ) -> Result<Command> {
-        let (lock_memory, level) = (run.lock_memory, self.once.level(run.log_level));
+        let level = self.once.level(run.log_level);
         let config = Config {
             sysfs: self.sysfs.root(),
             stats_interval: self.once.stats,
@@ -407,7 +404,6 @@ impl Cli {
                 read: Some(Arc::new(read)),
                 saved,
             },
-            lock_memory,
             level,
             run_id: self.once.run_id,
         })
@@ -495,9 +491,8 @@ impl Client {
                 output: args.output().map_err(BadUsage)?,
             },
             Client::Monitor(args) => {
-                let (stats, ctl_path) = args.at(folder);
+                let stats = args.of.at(folder);
                 let options = monitor::Options {
-                    ctl_path,
                     stats_path: stats.path.clone(),
                     interval: args.interval,
                     json: json || args.json.json,
@@ -545,9 +540,7 @@ impl Text {
     /// `json`: as given before the subcommand.
     fn resolve(self, json: bool) -> Result<Command> {
         let text = match self {
-            Text::Features { name, json: too } => {
-                catalog::features(name.as_deref(), json || too).map_err(BadUsage)?
-            }
+            Text::Features { json: too } => catalog::features(json || too)?,
             Text::Presets { json: too } => catalog::presets(json || too)?,
             Text::Profiles { json: too } => catalog::profiles(json || too)?,
             Text::Completions { shell } => pages::completions(shell)?,

@@ -118,7 +118,6 @@ fn a_mistyped_name_is_answered_with_the_nearest() {
         ("--verison", "'--version'"),
         ("--stats-grup x", "'--stats-group'"),
         ("completions fishh", "'fish'"),
-        ("features claims", "'claim'"),
         ("--preset rost", "'roost'"),
         ("--profile sever", "'server'"),
         ("--enable claims", "'claim'"),
