@@ -125,10 +125,10 @@ impl Control {
             "the files have changed since they were read: 'scx_roost ctl reload' first"
         );
         let mut left = self.changes(&plan);
-        ensure!(
-            left != Changes::default(),
-            "nothing to save: ctl has changed nothing since the configuration was read"
-        );
+        if left == Changes::default() {
+            let text = "nothing to save: ctl has changed nothing since the configuration was read";
+            return Err(refuse(libc::ENODATA, text));
+        }
         let (mut said, mut text) = (now.saved, None);
         // The first attempt has what has changed, those afterwards what it has changed by the way,
         // as an arm that begins as arm default. At the end a later file or the command line has it.
