@@ -51,9 +51,9 @@ The search tries these changes, but none to what --base sets:
   half and twice the value of delay-us, if the base has delay_migration
   fits-margin 20 and fits-rt 1, if the base has util_fits
 
-First each of about 30 changes is compared with the base in 6 blocks.
+About 30 changes are compared with the base, each in 6 blocks.
 Then the best three are combined, one after another, and the combinations compared.
-At last the best of these is compared with the base, on new runs: about 430 runs in all.
+At last the best of these is compared with the base, on new runs: about 460 runs in all.
 So the chance of a false improvement is 2.5 %, however many changes were tried.
 
 Exit status: 0 if all runs were made, whatever the result; 1 after an error.

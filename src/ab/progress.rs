@@ -4,7 +4,7 @@
 use super::run::Progress;
 use std::time::{Duration, Instant};
 
-/// Signs of a bar.
+/// Characters of a bar.
 const BAR: usize = 20;
 
 pub struct Shown {
@@ -72,7 +72,7 @@ impl Shown {
     }
 }
 
-/// The part that is done, in signs that every terminal has.
+/// The part that is done, in characters that every terminal has.
 fn bar(done: usize, all: usize) -> String {
     let full = BAR * done / all.max(1);
     format!("[{}{}]", "#".repeat(full), "-".repeat(BAR - full))

@@ -12,7 +12,7 @@ use super::variant::{Variant, parse_all};
 use crate::util::refusal::BadUsage;
 use crate::util::text::count;
 use crate::util::user::User;
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -104,6 +104,10 @@ impl TuneArgs {
         let first = self.result.join(PASS).with_extension("jsonl");
         if self.resume && first.exists() {
             self.runs.goes_on_with(&first)?;
+        }
+        if self.runs.metric.len() > 1 {
+            let error = anyhow!("tune ranks by a single metric: give --metric once");
+            return Err(BadUsage(error).into());
         }
         let base = [Variant::parse(&self.base).map_err(BadUsage)?];
         let header = self.runs.header(vec![self.base], &base, self.plan, facts);

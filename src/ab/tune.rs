@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_roost tune`: which features and tunables suit a workload. The pass compares each change
-//! with the base, one at a time. The pruning compares the best three, combined one after another.
-//! Neither claims anything. The best is then compared with the base on new runs, by the usual rule,
-//! so the error of that comparison is the error of the whole.
+//! `scx_roost tune`: which features and tunables suit a workload. A pass tries each change by
+//! itself, a pruning the best three combined. Neither claims anything. The best is then compared
+//! with the base on new runs, so the error of that comparison is the error of the whole.
 
 use super::cpus::Cpus;
 use super::design::Settle;
@@ -15,14 +14,13 @@ use crate::policy::features::{
     CLAIM_TTL, DELAY, FEATURES, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, SLICE, Tunable,
     feature, parent_of,
 };
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 /// Blocks of the pass and of the pruning: the fewest that allow any verdict.
 const BLOCKS: usize = 6;
 /// Number of changes that are combined.
 const LEFT: usize = 3;
-/// The first step.
 pub const PASS: &str = "pass";
 
 /// A variant that was tried. It gets no verdict, since many were.
@@ -36,7 +34,6 @@ pub struct Tried {
     pub acted: bool,
 }
 
-/// The outcome of a search.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tuned {
     pub base: String,
@@ -94,13 +91,8 @@ pub fn candidates(base: &str, cpus: u32, scope: Scope) -> Result<Vec<String>> {
     Ok(all.filter(can_be).collect())
 }
 
-/// `confirm`: header of the last comparison. Its only variant is the base, its plan is the last
-/// one's.
+/// `confirm`: header of the last comparison, with one metric. Its only variant is the base.
 pub fn tune(confirm: &Header, candidates: &[String], run: Run) -> Result<Tuned> {
-    ensure!(
-        confirm.metrics.len() == 1,
-        "tune ranks by a single metric: give --metric once"
-    );
     let mut compare = |variants: &[String], plan: Plan, step: &'static str| {
         let mut header = confirm.clone();
         header.variants.extend_from_slice(variants);
@@ -143,8 +135,7 @@ fn combined(base: &str, good: &[String]) -> Vec<String> {
     let (mut all, mut features): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
     for variant in good {
         let change = variant.strip_prefix(base).unwrap_or_default();
-        let name = change.trim_start_matches('+').split('=').next();
-        let name = name.unwrap_or_default();
+        let name = change.split(['+', '=']).nth(1).unwrap_or_default();
         let of = parent_of(name).unwrap_or(name);
         let next = format!("{}{change}", all.last().map_or(base, String::as_str));
         if !features.contains(&of) && Variant::parse(&next).is_ok() {
