@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The scheduler that is attached at the start: which service runs it, whether ctl has changes in it
-//! that would be lost, and its restoration.
+//! The scheduler that is attached at the start: which service runs it, whether it has changes of
+//! ctl that would be lost, and its restoration.
 
 use super::{Played, scx_service, shown, status};
 use scx_roost::ab::real::previous::{PreviousScheduler, ctl_path, saved};
