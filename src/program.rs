@@ -131,10 +131,6 @@ fn perform(command: Command) -> Result<ExitCode> {
         #[cfg(feature = "ab")]
         Command::Tune { args, json } => ab::command::tune(*args, json, &on_signal()?),
         #[cfg(feature = "ab")]
-        Command::AbWorkload { pattern, steps } => {
-            pattern.perform(std::thread::available_parallelism()?.get(), 1.0, steps)
-        }
-        #[cfg(feature = "ab")]
         Command::AbGuardian => ab::real::guardian::watch(),
         Command::Status { at, json } => return status::run(&at.path, json),
         Command::Stop { at } => stop::run(&at.path),

@@ -148,16 +148,6 @@ pub enum Alone {
         #[arg(long, global = true)]
         json: bool,
     },
-    /// Run a workload of `ab --suite`
-    #[cfg(feature = "ab")]
-    #[command(name = ab::suite::COMMAND, hide = true)]
-    AbWorkload {
-        pattern: ab::suite::Pattern,
-
-        /// Compute steps per millisecond
-        #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-        steps: u64,
-    },
     /// Find the features and tunables that suit a command, with the statistics of ab
     #[cfg(feature = "ab")]
     #[command(after_help = ab::args::TUNE_EXAMPLES)]

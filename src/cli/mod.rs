@@ -11,8 +11,6 @@ mod sockets;
 
 #[cfg(feature = "ab")]
 use crate::ab::args::{AbArgs, TuneArgs};
-#[cfg(feature = "ab")]
-use crate::ab::suite::Pattern;
 use crate::clients::ctl;
 use crate::clients::exec::ExecArgs;
 #[cfg(feature = "export")]
@@ -73,11 +71,6 @@ pub enum Command {
     },
     #[cfg(feature = "ab")]
     AbGuardian,
-    #[cfg(feature = "ab")]
-    AbWorkload {
-        pattern: Pattern,
-        steps: u64,
-    },
     Doctor {
         sysfs: PathBuf,
         json: bool,
@@ -524,7 +517,6 @@ impl Alone {
                 json: json || too,
             },
             #[cfg(feature = "ab")]
-            Alone::AbWorkload { pattern, steps } => Command::AbWorkload { pattern, steps },
             #[cfg(feature = "ab")]
             Alone::AbGuardian => Command::AbGuardian,
             #[cfg(feature = "sim")]

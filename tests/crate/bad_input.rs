@@ -133,10 +133,6 @@ fn a_mistyped_name_is_answered_with_the_nearest() {
             ("ab --variant roost+clam --variant eevdf -- true", "'claim'"),
             ("ab --variant roost --variant eevd -- true", "'eevdf'"),
             (
-                "ab --variant a --metric wal --suite placemnt",
-                "'placement'",
-            ),
-            (
                 "ab --variant roost --variant eevdf --metric wal -- true",
                 "'wall'",
             ),
@@ -296,7 +292,6 @@ fn what_is_no_text_is_refused_wherever_a_file_is_read() {
     let files = ["fifo", "long", "binary", "missing"].map(path);
     let devices = ["/dev/zero", "/dev/tty", "/dev/null/x"].map(String::from);
     for file in files.iter().chain(&devices) {
-        let compared = format!("ab compare {file} {file}");
         let mut lines = vec![
             format!("--config {file}"),
             format!("config check {file}"),
@@ -308,7 +303,6 @@ fn what_is_no_text_is_refused_wherever_a_file_is_read() {
         }
         if cfg!(feature = "ab") {
             lines.push(format!("ab show {file}"));
-            lines.push(compared);
         }
         for line in lines {
             let args: Vec<&str> = line.split(' ').collect();

@@ -255,7 +255,7 @@ fn the_tutorial_counts_the_runs_of_its_comparison() {
             settle,
             boots,
         };
-        design.runs(12)
+        design.order(12).len()
     };
     let mean = (0..1000).map(runs).sum::<usize>() / 1000;
     let page = std::fs::read_to_string(top().join("docs/tutorial/first-hour.md")).unwrap();

@@ -154,11 +154,7 @@ fn files_of_somebody_else() {
     fs::write(&file, json!({"format": HOSTILE}).to_string() + "\n").unwrap();
     let file = file.to_str().unwrap();
     #[cfg(feature = "ab")]
-    for args in [
-        &["ab", "show", file][..],
-        &["ab", "show", "--csv", file],
-        &["ab", "compare", file, file],
-    ] {
+    for args in [&["ab", "show", file][..], &["ab", "show", "--lkml", file]] {
         shown(args, Path::new(""));
     }
     shown(&["config", "check", HOSTILE], Path::new(""));

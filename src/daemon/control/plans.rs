@@ -121,10 +121,10 @@ impl Control {
         drop(state);
         let now = read(None)?;
         let mut left = self.changes(&now.plan);
-        ensure!(
-            left != Changes::default(),
-            "nothing to save: the files have all that is in force"
-        );
+        if left == Changes::default() {
+            let text = "nothing to save: the files have all that is in force";
+            return Err(refuse(libc::ENODATA, text));
+        }
         let (mut said, mut text) = (now.saved, None);
         // The first attempt has what has changed, those afterwards what it has changed by the way,
         // as an arm that begins as arm default.
