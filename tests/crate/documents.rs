@@ -401,13 +401,9 @@ fn no_command(line: &str) -> bool {
 
 /// Whether the error is about what this machine does not have: groups, files of the reader.
 fn about_this_machine(error: &str) -> bool {
-    [
-        "there is no group",
-        "cannot read",
-        "there is no workload WORKLOAD",
-    ]
-    .iter()
-    .any(|part| error.contains(part))
+    ["there is no group", "cannot read"]
+        .iter()
+        .any(|part| error.contains(part))
 }
 
 /// Whether something is missing, and nothing wrong.
@@ -443,7 +439,7 @@ fn unknown_name(words: &[String]) -> Option<&String> {
 
 /// Whether the program has every command: a build without a cargo feature lacks some.
 pub fn whole_program() -> bool {
-    let commands = ["ab", "tune", "sim", "export", "monitor"];
+    let commands = ["ab", "tune", "export", "monitor"];
     commands.iter().all(|c| scx_roost::cli::is_subcommand(c))
 }
 

@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 11] = [
     &["native", "placement", "wire"],
     &["doctor", "rustland"],
     &["daemon", "clients"],
-    &["ab", "sim"],
+    &["ab"],
     &["cli"],
 ];
 /// A variant of `ab` is options of the scheduler, and only the command line can read these.

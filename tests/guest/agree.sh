@@ -62,7 +62,7 @@ agree() {
 	totals >/tmp/totals
 	sed 's/.*"rt":{"counters":{\([^}]*\)}.*/\1/' /tmp/totals | pairs >/tmp/kernel
 	stop_roost
-	scx_roost sim $FILE --sysfs /sys --param noise_rate=0 --variant "$1" --seeds 1 --json 2>/dev/null >/tmp/sim
+	roost-sim $FILE --sysfs /sys --param noise_rate=0 --variant "$1" --seeds 1 --json 2>/dev/null >/tmp/sim
 	sed 's/.*"counters":{\([^}]*\)}.*/\1/' /tmp/sim | pairs >/tmp/model
 	compare "$1"
 }
