@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Builds the BPF half, and generates Rust from the C tables, so that a feature or a counter is
 //! written once. The steps are in build/: `clang` finds the compiler, `commit` the commit, `tables`
-//! reads the rows, `native` compiles the policy for tests, benches and crates/sim, `rustland` generates the
-//! part of scx_rustland_core.
+//! reads the rows, `native` compiles the policy for tests, benches and crates/sim, `rustland`
+//! generates the part of scx_rustland_core.
 
 #[path = "build/clang.rs"]
 mod clang;

@@ -319,8 +319,9 @@ fn spans(text: &str) -> Vec<String> {
 
 #[test]
 fn files_that_are_named_exist() {
-    const FOLDERS: [&str; 9] = [
+    const FOLDERS: [&str; 10] = [
         "src/",
+        "crates/",
         "tests/",
         "scripts/",
         "docs/",

@@ -92,6 +92,31 @@ fn each_floor_imports_only_those_below_it() {
     }
 }
 
+/// Packages of crates/ use the scheduler; it uses none of them, not even for its tests.
+#[test]
+fn the_scheduler_uses_no_package_of_crates() {
+    let text = std::fs::read_to_string(crate::top().join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = text.parse().unwrap();
+    let of = |name: &str| manifest.get(name).and_then(toml::Value::as_table);
+    let tables = ["dependencies", "build-dependencies", "dev-dependencies"];
+    let used: Vec<&String> = tables
+        .iter()
+        .filter_map(|t| of(t))
+        .flat_map(|t| t.keys())
+        .collect();
+    assert!(used.len() > 20, "only {used:?} were found");
+    let mut packages = 0;
+    for entry in std::fs::read_dir(crate::top().join("crates")).unwrap() {
+        let manifest = entry.unwrap().path().join("Cargo.toml");
+        let text = std::fs::read_to_string(manifest).unwrap();
+        let package: toml::Table = text.parse().unwrap();
+        let name = package["package"]["name"].as_str().unwrap();
+        assert!(used.iter().all(|used| used.as_str() != name), "{name}");
+        packages += 1;
+    }
+    assert!(packages > 0);
+}
+
 #[test]
 fn few_files_are_at_the_root() {
     let top = crate::top().join("src");

@@ -2,7 +2,7 @@
 //! The cost of a simulator run at 64, 256 and 1,024 CPUs: events per second of CPU time of one
 //! thread, and the most memory that the process has held until then.
 //!
-//! cargo bench --bench sim
+//! cargo bench -p roost-sim
 
 use roost_sim::load::Load;
 use roost_sim::{Model, Params, Policy, Scenario};
@@ -112,7 +112,6 @@ fn main() {
             name: "bench".to_string(),
             machine: machine(case.llcs),
             params: Params::of("*"),
-            cpufreq: None,
         };
         let scenario = Scenario {
             model: &model,

@@ -2,11 +2,11 @@
 //! The command line of `roost-sim`, and what it means.
 
 use super::load::{self, Load};
-use super::matrix::{Effort, MatrixPlan};
-use super::{MACHINES, Model, Pictures, Policy, model};
-use anyhow::{Context, Result, anyhow, ensure};
+use super::matrix::Effort;
+use super::{MACHINES, Model, Policy, model};
+use anyhow::{Context, Result, anyhow};
 use clap::error::ErrorKind;
-use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use scx_roost::cli::{sentence, with_negative};
 use scx_roost::util::names::{instead, meant};
 use scx_roost::util::plain_file;
@@ -15,15 +15,15 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   roost-sim --list                                         list machines, workloads, variants...
   roost-sim algorithm3                                     compare mainline with roost
   roost-sim algorithm3 --set workers=20 --variant mainline --variant roy-v7 --variant roost+claim=off
-  roost-sim algorithm3 --variant eevdf --variant eevdf:roy-v7 --variant pinned
+  roost-sim algorithm3 --variant eevdf --variant eevdf:roy-v7
   roost-sim hackbench --variant mainline --seeds 5 --json
   roost-sim ./my.load --machine ryzen-3400g
-  roost-sim ./rt-app.json --counters                       an rt-app file; show counters
+  roost-sim ./my.load --counters                           show counters
   roost-sim --matrix --short                               roost beside eevdf, on many machines
   roost-sim algorithm3 --param smt_speed=0.6 --param refill_other_llc=540
   roost-sim tbench --sysfs ./their-sys                     a machine given by its /sys files
@@ -33,16 +33,14 @@ Your own workload file has the format of those in crates/sim/src/workloads.
 docs/simulator.md describes the format, and how far to trust the results.";
 
 /// The workloads of the sources, and others of the matrix, by name.
-pub const WORKLOADS: [(&str, &str); 17] = [
+pub const WORKLOADS: [(&str, &str); 15] = [
     ("algorithm3", include_str!("workloads/algorithm3.load")),
     ("chameneos", include_str!("workloads/chameneos.load")),
     ("desktop", include_str!("workloads/desktop.load")),
     ("game", include_str!("workloads/game.load")),
     ("hackbench", include_str!("workloads/hackbench.load")),
     ("kbuild", include_str!("workloads/kbuild.load")),
-    ("kbuild-sched", include_str!("workloads/kbuild-sched.load")),
     ("nas", include_str!("workloads/nas.load")),
-    ("openssl", include_str!("workloads/openssl.load")),
     ("pogocache", include_str!("workloads/pogocache.load")),
     ("primesieve", include_str!("workloads/primesieve.load")),
     ("requests", include_str!("workloads/requests.load")),
@@ -54,21 +52,9 @@ pub const WORKLOADS: [(&str, &str); 17] = [
 ];
 
 /// Options that only runs of one workload take.
-const OF_RUNS: [&str; 10] = [
-    "workload", "machine", "sysfs", "variant", "set", "counters", "trace", "svg", "window", "check",
+const OF_RUNS: [&str; 9] = [
+    "workload", "machine", "sysfs", "variant", "set", "counters", "svg", "window", "check",
 ];
-
-/// Run a workload on a modelled machine under the policy's own code
-#[derive(Debug, Parser)]
-#[command(name = "roost-sim", version, after_help = EXAMPLES)]
-pub struct Cli {
-    #[command(flatten)]
-    args: SimArgs,
-
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
 
 /// What a command line asks for.
 #[derive(Debug)]
@@ -87,7 +73,7 @@ pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Re
     let read = command.try_get_matches_from(args);
     match read.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => Ok(Asked::Run {
-            wanted: Box::new(cli.args.wanted()?),
+            wanted: Box::new(cli.wanted()?),
             json: cli.json,
         }),
         Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
@@ -100,9 +86,10 @@ pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Re
     }
 }
 
-#[derive(Debug, Args)]
-#[command(group(ArgGroup::new("pictures").args(["trace", "svg"]).multiple(true)))]
-pub struct SimArgs {
+/// Run a workload on a modelled machine under the policy's own code
+#[derive(Debug, Parser)]
+#[command(name = "roost-sim", version, after_help = EXAMPLES)]
+struct Cli {
     /// Name of a workload, or path of a file that describes one
     #[arg(value_name = "WORKLOAD", required_unless_present_any = ["list", "matrix", "swarm"])]
     workload: Option<String>,
@@ -120,9 +107,9 @@ pub struct SimArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
 
-    /// Variant to compare: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]..., eevdf[:PRESET...],
-    /// pinned or oracle (see --list). May be repeated; the first is the
-    /// baseline of the others [default: mainline and roost]
+    /// Variant to compare: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]... or eevdf[:PRESET...] (see
+    /// --list). May be repeated; the first is the baseline of the others [default: mainline and
+    /// roost]
     #[arg(long, value_name = "VARIANT")]
     variant: Vec<String>,
 
@@ -144,17 +131,13 @@ pub struct SimArgs {
     #[arg(long)]
     counters: bool,
 
-    /// Write the run of the first seed to FILE, as a trace that Perfetto opens (ui.perfetto.dev)
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
-
     /// Write the run of the first seed to FILE as a picture: CPUs over time, one variant above the
     /// other
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Length of the trace and the picture, from the end of the warm-up on, such as 500us
-    #[arg(long, value_name = "TIME", default_value = "20ms", requires = "pictures", value_parser = time)]
+    /// Length of the picture, from the end of the warm-up on, such as 500us
+    #[arg(long, value_name = "TIME", default_value = "20ms", requires = "svg", value_parser = time)]
     window: u64,
 
     /// Check the state of tasks, queues and times at every event; slower. An error ends the run and
@@ -179,14 +162,13 @@ pub struct SimArgs {
     #[arg(long, conflicts_with_all = OF_RUNS, conflicts_with_all = ["list", "swarm"])]
     matrix: bool,
 
-    /// With --matrix: also compare roost with the best of the sources, with threads
-    /// pinned by hand, and with the oracle's bound
-    #[arg(long, requires = "matrix", conflicts_with = "workload")]
-    beside: bool,
-
     /// With --matrix: runs of a tenth of the time, to see what changes
     #[arg(long, requires = "matrix", conflicts_with = "workload")]
     short: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// What is compared.
@@ -202,7 +184,7 @@ pub enum Wanted {
     /// Show the machines, workloads, variants and parameters.
     List,
     Compare(Box<Plan>),
-    Matrix(MatrixPlan),
+    Matrix(Effort),
     /// Random cases, by their seeds.
     Swarm(Range<u64>),
 }
@@ -217,20 +199,17 @@ pub struct Plan {
     pub seeds: Range<u64>,
     /// Show the counters too.
     pub counters: bool,
-    pub pictures: Pictures,
+    /// The file of the picture, and how much time it shows, ns.
+    pub picture: Option<(PathBuf, u64)>,
     pub check: bool,
     /// The command line without variants and seeds.
     pub again: String,
 }
 
-impl SimArgs {
-    pub fn wanted(&self) -> Result<Wanted> {
+impl Cli {
+    fn wanted(&self) -> Result<Wanted> {
         if self.matrix {
-            let plan = MatrixPlan {
-                effort: self.effort()?,
-                beside: self.beside,
-            };
-            return Ok(Wanted::Matrix(plan));
+            return Ok(Wanted::Matrix(self.effort()?));
         }
         if let Some(first) = self.swarm {
             let end = first.checked_add(self.swarm_count);
@@ -275,7 +254,7 @@ impl SimArgs {
             variants: self.variants()?,
             seeds: self.seeds()?,
             counters: self.counters,
-            pictures: self.pictures()?,
+            picture: self.svg.clone().map(|svg| (svg, self.window)),
             check: self.check,
             again: self.again(workload),
         })
@@ -283,18 +262,6 @@ impl SimArgs {
 
     fn settings(&self) -> Result<load::Settings> {
         self.set.iter().map(|set| setting(set)).collect()
-    }
-
-    fn pictures(&self) -> Result<Pictures> {
-        ensure!(
-            self.trace.is_none() || self.trace != self.svg,
-            "--trace and --svg name the same file: give them two"
-        );
-        Ok(Pictures {
-            trace: self.trace.clone(),
-            svg: self.svg.clone(),
-            window: self.window,
-        })
     }
 
     fn variants(&self) -> Result<Vec<Variant>> {

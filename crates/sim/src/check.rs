@@ -215,7 +215,6 @@ impl Check {
             Stop::GivesWay => self.waits(task),
             Stop::Sleeps => self.tasks[task].place = Place::Asleep,
             Stop::Ends => self.tasks[task].place = Place::Nowhere,
-            Stop::Moves => self.tasks[task].place = Place::Coming,
         }
     }
 
@@ -496,7 +495,7 @@ impl Watch for Check {
             What::Idle { cpu } => self.idle(cpu),
             _ => {}
         }
-        if !matches!(what, What::Ran { .. } | What::Speed { .. }) {
+        if !matches!(what, What::Ran { .. }) {
             if self.told.len() == TOLD {
                 self.told.pop_front();
             }

@@ -75,8 +75,8 @@ fn show(wanted: &Wanted, json: bool) -> Result<bool> {
                 report.text() + &counters().unwrap_or_default()
             })
         }
-        Wanted::Matrix(plan) => {
-            let matrix = matrix::matrix(plan)?;
+        Wanted::Matrix(effort) => {
+            let matrix = matrix::matrix(effort)?;
             shown(json, &matrix, || matrix.text())
         }
         Wanted::Swarm(seeds) => {

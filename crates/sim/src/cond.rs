@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What rt-app's tasks also do: they wait for conditions and timers, and run for a time.
 
-use super::load::Timer;
 use super::speed::FULL;
 use super::task::{State, Task, Then};
 use super::wait::{Came, Wait};
@@ -37,28 +36,18 @@ impl Wait {
         }
     }
 
-    /// Sleeps until the timer is due. `first`: when it is due if it was never used. `late`: what
-    /// counts as its last use if it is due already.
+    /// Sleeps until the timer is due. `first`: when its first period begins. Periods that are over
+    /// already are lost.
     pub(super) fn timer(
-        &mut self,
-        at: Timer,
+        at: usize,
         first: u64,
         period: u64,
-        late: Option<u64>,
         task: &mut Task,
         now: u64,
     ) -> Option<Came> {
-        let last = match at {
-            Timer::Own(own) => &mut task.timers[own],
-            Timer::Shared(shared) => &mut self.shared[shared],
-        };
-        let due = last.map_or(first, |last| last + period);
-        *last = Some(due);
-        if now < due {
-            return Some(Came::Sleeps(Some(due)));
-        }
-        *last = late.or(*last);
-        None
+        let due = task.timers[at].unwrap_or(first) + period;
+        task.timers[at] = Some(due.max(now));
+        (now < due).then_some(Came::Sleeps(Some(due)))
     }
 
     /// Runs until `ns` have passed, and then until the task next looks at the time.

@@ -27,13 +27,6 @@ pub struct Costs {
     pub ipi: u64,
     /// Period of the tick.
     pub tick_period: u64,
-    /// Cache lines that move from CPU to CPU: with a message, with a lock or
-    /// barrier, with a wakeup.
-    pub message_lines: u64,
-    pub lock_lines: u64,
-    pub wake_lines: u64,
-    /// ns to transfer a line, by `Move`.
-    transfer: [u64; 4],
     places: Vec<Place>,
 }
 
@@ -61,10 +54,6 @@ impl Costs {
             timer_late: ns("timer_late"),
             ipi: ns("ipi_send") + ns("ipi_receive"),
             tick_period: ns("tick_period"),
-            message_lines: params.count("lines_message"),
-            lock_lines: params.count("lines_lock"),
-            wake_lines: params.count("lines_wake"),
-            transfer: ["smt", "llc", "other_llc", "node"].map(|to| ns(&format!("transfer_{to}"))),
             places: facts.cpus.iter().map(place).collect(),
         }
     }
@@ -110,24 +99,5 @@ impl Costs {
     /// wakee is just about to sleep there.
     pub fn queues_wakeup(&self, by: usize, to: usize, idle: bool) -> bool {
         by != to && (idle || !self.share_cache(by, to))
-    }
-
-    /// A CPU wakes a task that goes to `to`. ns that the waker works for that, and ns until the
-    /// task is on its run queue. `queued`: the waker puts it on the list of that CPU, which does
-    /// the rest (kernel: ttwu_queue_wakelist()).
-    pub fn wakeup(&self, by: usize, to: usize, queued: bool) -> (u64, u64) {
-        let ns = self.transfer(if queued { 1 } else { self.wake_lines }, by, to);
-        match queued {
-            true => (ns, ns + self.enqueue),
-            false => (ns + self.enqueue, ns + self.enqueue),
-        }
-    }
-
-    /// ns until a CPU has `lines` lines that another CPU wrote.
-    pub fn transfer(&self, lines: u64, from: usize, to: usize) -> u64 {
-        match from == to {
-            true => 0,
-            false => lines * self.transfer[self.how_far(from, to) as usize],
-        }
     }
 }

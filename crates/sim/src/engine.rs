@@ -9,8 +9,6 @@ mod forks;
 mod hotplug;
 mod pace;
 mod switch;
-#[cfg(test)]
-mod tests;
 
 use super::Rng;
 use super::caches::Caches;
@@ -51,8 +49,6 @@ struct Cpu {
     /// The CPU's time is accounted for up to this, ns.
     settled: u64,
     rate: u64,
-    /// Its timers: when they are due, and whose sleep they end.
-    timers: Vec<(u64, TaskId)>,
 }
 
 /// The `anew` of `Engine::run`. Its argument: the CPUs that are away.
@@ -116,7 +112,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             running: None,
             settled: 0,
             rate: FULL,
-            timers: Vec::new(),
         };
         Engine {
             clock: Clock::new(slots),
@@ -301,24 +296,17 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 };
                 self.place(other, wake, Some(task));
             }
-            Then::Fork(group) => self.forks(cpu, task, group, false),
-            Then::Vfork(group) => self.forks(cpu, task, group, true),
+            Then::Fork(group) => self.forks(cpu, task, group),
         }
         self.proceed(cpu, task);
     }
 
     /// Goes on with the task's program until there is work or a wait.
     fn proceed(&mut self, cpu: usize, task: TaskId) {
-        while self.goes_through(cpu, task) {}
-    }
-
-    /// Goes on to the next work or wait. True: it took no time, so call again.
-    fn goes_through(&mut self, cpu: usize, task: TaskId) -> bool {
         let now = self.clock.now();
         let came = self
             .wait
             .proceed(&mut self.tasks, task, now, &self.costs, &mut self.measured);
-        self.goes_on();
         match came {
             Came::Works => {
                 self.touch(cpu, task);
@@ -326,11 +314,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             }
             Came::GivesWay => self.leaves(cpu),
             Came::Circles => self.circles = Some(task),
-            Came::Execs => return self.execs(cpu, task),
-            Came::Changes => {
-                self.sched.set_attr(task, &self.tasks[task].attr);
-                return true;
-            }
             Came::Yields => {
                 self.tasks[task].left += self.costs.switch * FULL;
                 self.see(What::Yields { task });
@@ -343,11 +326,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.sched.ends(cpu, task, &mut self.orders);
                 self.tasks[task].state = State::Free;
                 self.free.push(task);
-                self.alive -= usize::from(!self.wait.kernel(self.tasks[task].group));
+                self.alive -= 1;
                 self.leaves(cpu);
             }
         }
-        false
     }
 
     /// Puts the task to sleep until `until`, ns. None: until another task wakes it.
@@ -356,8 +338,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.tasks[task].wake = Wake::by(cpu);
             let at = until.max(self.clock.now());
             self.clock.set(self.sleep(task), at);
-            self.cpus[cpu].timers.push((at, task));
-        } else if !self.wait.kernel(self.tasks[task].group) {
+        } else {
             self.tasks[task].stuck = true;
             self.stuck += 1;
         }
@@ -371,48 +352,15 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     fn sleep_ends(&mut self, task: TaskId) {
         let wake = self.tasks[task].wake;
         let cpu = wake.cpu;
-        let timers = &mut self.cpus[cpu].timers;
-        let own = timers.iter().position(|&(_, of)| of == task);
-        if own.is_some() && self.cpus[cpu].running.is_none() {
+        // A task that begins its life has no timer.
+        if !wake.fork && self.cpus[cpu].running.is_none() {
             let wakes = self.wakes(cpu);
             if wakes > 0 {
                 self.clock.set(self.sleep(task), self.clock.now() + wakes);
                 return;
             }
         }
-        if let Some(at) = own {
-            self.cpus[cpu].timers.swap_remove(at);
-        }
         self.place(task, wake, None);
-    }
-
-    /// A task that spins continues at once when its wait is over.
-    fn goes_on(&mut self) {
-        while let Some(task) = self.wait.freed.pop() {
-            let cpu = self.tasks[task].cpu.expect("who spins runs");
-            if self.cpus[cpu].running == Some(task) {
-                self.settle(cpu);
-                self.time(cpu);
-            }
-        }
-    }
-
-    /// The task begins a new program. True: it stays on this CPU. If it moves, no cache holds data
-    /// of the new program, so no refill is charged.
-    fn execs(&mut self, cpu: usize, task: TaskId) -> bool {
-        let to = self.sched.exec(cpu, task, &mut self.orders);
-        if to == cpu {
-            return true;
-        }
-        self.measured.moves(self.costs.how_far(cpu, to));
-        let at = self.clock.now() + self.costs.switch + self.costs.enqueue;
-        self.stops(cpu, task, Stop::Moves);
-        self.tasks[task].state = State::Coming;
-        self.tasks[task].wake = Wake::exec(cpu);
-        self.tasks[task].cpu = None;
-        self.clock.set(self.arrival(task), at);
-        self.leaves(cpu);
-        false
     }
 
     /// The task that ran here stops or gives way: picks next.
@@ -432,9 +380,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.stuck -= usize::from(std::mem::take(&mut self.tasks[task].stuck));
         let now = self.clock.now();
         self.tasks[task].wake = wake;
-        // Wakeup latencies of kernel threads are not measured.
-        let kernel = self.wait.kernel(self.tasks[task].group);
-        self.tasks[task].woken_at = if kernel { 0 } else { now };
+        self.tasks[task].woken_at = now;
         self.tasks[task].state = State::Coming;
         let cpu = self.sched.place(wake, task, &mut self.orders);
         self.see(What::Placed {
@@ -445,17 +391,13 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         });
         let idle = self.cpus[cpu].running.is_none();
         let queued = !wake.fork && self.costs.queues_wakeup(wake.cpu, cpu, idle);
-        let (works, mut arrives) = self.costs.wakeup(wake.cpu, cpu, queued);
+        // The waker puts the task on the run queue, or that CPU does.
         match waker {
-            // The waker goes on when its part is done.
-            Some(waker) => self.tasks[waker].left += works * FULL,
-            // A timer's CPU has the lines.
-            None => arrives = self.costs.enqueue,
+            _ if queued => self.pay(cpu, self.costs.enqueue),
+            Some(waker) => self.tasks[waker].left += self.costs.enqueue * FULL,
+            None => {}
         }
-        if queued {
-            self.pay(cpu, self.costs.enqueue);
-        }
-        self.clock.set(self.arrival(task), now + arrives);
+        self.clock.set(self.arrival(task), now + self.costs.enqueue);
         self.obey(wake.cpu);
     }
 
@@ -505,10 +447,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 Order::Reschedule(cpu) => {
                     let hears = match cpu == here {
                         true => 0,
-                        // Its idle loop waits for a write to a line.
-                        false if self.cstates.listens(cpu, now) => {
-                            self.costs.transfer(1, here, cpu)
-                        }
                         false => self.costs.ipi,
                     };
                     let wakes = match self.cpus[cpu].running {

@@ -308,11 +308,6 @@ impl Scheduler for Ext {
         self.act(orders);
     }
 
-    /// sched_ext is not asked (kernel: select_task_rq_scx() returns the task's CPU for WF_EXEC).
-    fn exec(&mut self, cpu: usize, _: TaskId, _: &mut Vec<Order>) -> usize {
-        cpu
-    }
-
     fn sleeps(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
         self.dequeue(cpu, task, true);
         self.act(orders);

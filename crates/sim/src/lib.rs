@@ -3,12 +3,12 @@
 //! workloads. The same seed gives the same run. docs/simulator.md says what is modelled and what is
 //! not.
 //!
-//! - `load/`: what tasks do; `wait`, `family` and `cond`: what they do to each other.
-//! - `machines`, `speed`, `freq`, `cstates`, `caches`, `lines`, `kthreads`, `cost`: the
-//!   machine, built from `params`. `daemon`: what userspace publishes to the policy.
+//! - `load/`: what tasks do; `wait` and `cond`: what they do to each other.
+//! - `machines`, `speed`, `cstates`, `caches`, `cost`: the machine, built from `params`. `daemon`:
+//!   what userspace publishes to the policy.
 //! - `sched`: what the engine asks of a scheduler; `cpus`: which tasks each CPU has.
-//! - `ext`: the kernel's sched_ext around the policy; `fair/`: the kernel's fair class; `oracle`:
-//!   an upper bound; `policy`: the names of all these.
+//! - `ext`: the kernel's sched_ext around the policy; `fair/`: the kernel's fair class; `policy`:
+//!   the names of both.
 //! - `engine`: the loop, with faults; `clock`: its time; `measure`: the results; `runs`: many runs
 //!   in parallel.
 //! - `watch`: observers of a run; `trace/` draws it, `check` checks it, `swarm/` makes random cases
@@ -30,15 +30,10 @@ mod daemon;
 mod engine;
 mod ext;
 mod fair;
-mod family;
-mod freq;
-mod kthreads;
-mod lines;
 pub mod load;
 mod machines;
 pub mod matrix;
 mod measure;
-mod oracle;
 mod params;
 mod policy;
 mod runs;
@@ -52,7 +47,7 @@ mod watch;
 
 pub use args::Plan;
 pub use args::WORKLOADS;
-pub use args::{Asked, Cli, Wanted, parse};
+pub use args::{Asked, Wanted, parse};
 pub use clock::Clock;
 pub use command::Report;
 pub use command::{list, perform, run};
@@ -62,7 +57,6 @@ pub use params::Params;
 pub use policy::Policy;
 pub use scx_roost::util::rng::Rng;
 pub use swarm::swarm;
-pub use trace::Pictures;
 
 use anyhow::{Result, ensure};
 use check::Check;
@@ -89,22 +83,14 @@ pub struct Scenario<'a> {
 
 impl Scenario<'_> {
     /// Runs it. Errors: the policy does not handle the machine; no CPU is left for a group; all
-    /// tasks wait for each other; a task loops without work; the oracle does not know the bound of
-    /// the workload.
+    /// tasks wait for each other; a task loops without work.
     pub fn run(self) -> Result<Measured> {
         self.watched(()).map(|(measured, ())| measured)
     }
 
-    /// The workload and the modelled kernel threads.
-    fn whole(&self) -> Load {
-        let mut load = self.load.clone();
-        kthreads::add(&mut load, &self.model.params, &self.model.machine);
-        load
-    }
-
     /// Runs with all checks at every event. Errors: also any check that fails.
     pub fn checked(self) -> Result<Measured> {
-        let check = Check::new(self.model.machine.nr_cpu_ids.into(), &self.whole());
+        let check = Check::new(self.model.machine.nr_cpu_ids.into(), &self.load);
         self.watched(check).map(|(measured, _)| measured)
     }
 
@@ -113,14 +99,6 @@ impl Scenario<'_> {
         match self.policy {
             Policy::Ext(settings) => self.under(settings, watch, Ext::new),
             Policy::Fair(settings) => self.fair(settings, watch),
-            Policy::Pinned => {
-                let placement = Settings::of_preset("mainline")?;
-                self.fair(&placement, watch)
-            }
-            Policy::Oracle => {
-                let measured = oracle::bound(&self.load, self.model.hardware()?)?;
-                Ok((measured, watch))
-            }
         }
     }
 
@@ -137,7 +115,7 @@ impl Scenario<'_> {
         watch: W,
         sched: impl Fn(Kernel, usize) -> S,
     ) -> Result<(Measured, W)> {
-        let load = self.whole();
+        let load = self.load.clone();
         let tasks = load.tasks();
         let hardware = self.model.hardware()?;
         let masks = self.masks(&load, &hardware.facts)?;
@@ -167,10 +145,6 @@ impl Scenario<'_> {
     /// them.
     fn masks(&self, load: &Load, facts: &Facts) -> Result<Vec<Option<Vec<u64>>>> {
         let words = facts.cpus.len().div_ceil(64);
-        let all = match self.policy {
-            Policy::Pinned => Some(first_threads(facts)),
-            _ => None,
-        };
         let masks = load.groups.iter().map(|group| {
             let beyond = group
                 .cpus
@@ -183,13 +157,8 @@ impl Scenario<'_> {
                 beyond.map_or(0, |c| c.1),
                 facts.cpus.len() - 1
             );
-            // Pinning restricts the workload only, not kernel threads.
-            let all = all.as_ref().filter(|_| !group.kernel);
-            let mask = match (group.mask(words), all) {
-                (None, None) => return Ok(None),
-                (Some(mask), None) => mask,
-                (None, Some(all)) => all.clone(),
-                (Some(mask), Some(all)) => mask.iter().zip(all).map(|(a, b)| a & b).collect(),
+            let Some(mask) = group.mask(words) else {
+                return Ok(None);
             };
             let may =
                 |cpu: usize| facts.cpus[cpu].online != 0 && mask[cpu / 64] >> (cpu % 64) & 1 != 0;
@@ -209,16 +178,4 @@ fn numbers(masks: &[Option<Vec<u64>>]) -> Vec<usize> {
         if mask.is_some() { next } else { 0 }
     };
     masks.iter().map(number).collect()
-}
-
-/// A mask with the first CPU of each core.
-fn first_threads(facts: &Facts) -> Vec<u64> {
-    let mut mask = vec![0; facts.cpus.len().div_ceil(64)];
-    for (cpu, row) in facts.cpus.iter().enumerate() {
-        let siblings = &row.sib[..usize::from(row.nr_sib)];
-        if row.online != 0 && siblings.iter().all(|&s| usize::from(s) > cpu) {
-            mask[cpu / 64] |= 1 << (cpu % 64);
-        }
-    }
-    mask
 }

@@ -8,7 +8,6 @@ use super::params::Params;
 use super::speed::Cores;
 use anyhow::Result;
 use scx_roost::machine::cpufreq::CpuFreq;
-use scx_roost::machine::host::Host;
 use scx_roost::machine::{Cpu, Facts, Llc, LlcKind, Machine, Node, Policies, Policy, read_advised};
 use std::path::Path;
 
@@ -23,7 +22,7 @@ pub const MACHINES: [(&str, &str); 14] = [
         "AMD Ryzen 5 3400G (Zen+): 4 cores, 8 threads, one cache; source 001",
     ),
     (
-        "e7-8870v4/passive",
+        "e7-8870v4",
         "4 x Intel Xeon E7-8870 v4 (Broadwell): 80 cores, 160 threads, a cache a socket; schedutil; source 000",
     ),
     (
@@ -69,8 +68,6 @@ pub struct Model {
     pub name: String,
     pub machine: Machine,
     pub params: Params,
-    /// Which CPUs share a frequency, as its cpufreq files say. None: there are no files.
-    pub cpufreq: Option<Policies>,
 }
 
 /// One of `MACHINES`.
@@ -81,7 +78,6 @@ pub fn model(name: &str) -> Option<Model> {
         name: name.to_string(),
         machine: machine(&params),
         params,
-        cpufreq: None,
     })
 }
 
@@ -90,12 +86,10 @@ impl Model {
     /// it cannot be read.
     pub fn read(sysfs: &Path) -> Result<Model> {
         let machine = read_advised(sysfs)?;
-        let policies = Policies::read(&Host::new(sysfs), machine.nr_cpu_ids.into());
         Ok(Model {
             name: sysfs.display().to_string(),
             machine,
             params: Params::of("*"),
-            cpufreq: Some(policies),
         })
     }
 
@@ -104,7 +98,10 @@ impl Model {
         let (params, all) = (&self.params, &self.machine.cpus);
         let mut cpus = vec![None; self.machine.nr_cpu_ids.into()];
         for cpu in all {
-            let related = self.related(cpu);
+            // A core has one frequency.
+            let mut related = cpu.siblings.clone();
+            related.push(cpu.id);
+            related.sort_unstable();
             cpus[usize::from(cpu.id)] = Some(Policy {
                 min_khz: Some(params.khz("freq_min")),
                 max_khz: Some(params.khz("freq_max")),
@@ -117,42 +114,6 @@ impl Model {
             cpus,
             odd: Vec::new(),
         }
-    }
-
-    /// The CPUs that share a frequency with this one, itself included, ascending.
-    fn related(&self, cpu: &Cpu) -> Vec<u16> {
-        let read = self.cpufreq.as_ref().and_then(|p| p.of(cpu.id.into()));
-        let beside = self.params.count("freq_cores").max(1) as u16;
-        let shares = |other: &&Cpu| {
-            let core = other.core == cpu.core;
-            core || match read {
-                Some(policy) => policy.related.contains(&other.id),
-                None => other.node == cpu.node && other.core / beside == cpu.core / beside,
-            }
-        };
-        self.machine
-            .cpus
-            .iter()
-            .filter(shares)
-            .map(|c| c.id)
-            .collect()
-    }
-
-    /// The frequency domain of each core.
-    fn domains(&self) -> Vec<usize> {
-        let mut domains = vec![0; self.machine.nr_cores.into()];
-        let core = |id: &u16| {
-            self.machine
-                .cpus
-                .iter()
-                .find(|c| c.id == *id)
-                .map(|c| c.core)
-        };
-        for cpu in &self.machine.cpus {
-            let first = self.related(cpu).iter().filter_map(core).min();
-            domains[usize::from(cpu.core)] = first.unwrap_or(cpu.core).into();
-        }
-        domains
     }
 
     /// The governor, which says whether the scheduler's requests for frequencies are heard.
@@ -188,7 +149,7 @@ impl Model {
         let facts = self.machine.facts()?;
         Ok(Hardware {
             costs: Costs::new(&self.params, &facts),
-            cores: Cores::new(&self.params, &facts, &self.domains()),
+            cores: Cores::new(&self.params, &facts),
             caches: Caches::new(&self.params, &self.machine),
             cstates: Cstates::new(&self.params, &facts),
             facts,

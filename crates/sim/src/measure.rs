@@ -147,14 +147,6 @@ impl Measured {
         }
     }
 
-    /// A task moves without a switch to it: by an exec.
-    pub fn moves(&mut self, moved: Move) {
-        if self.counts() {
-            self.migrations += 1;
-            self.moves[moved as usize] += 1;
-        }
-    }
-
     /// A CPU switches to a task. `moved`: how far from where it last ran; `migrates`: from another
     /// CPU.
     pub fn switches(&mut self, moved: Option<Move>, migrates: bool) {

@@ -12,7 +12,6 @@ const ANY: &str = "*";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    Ns,
     Us,
     Ms,
     /// Time to load a MB.
@@ -23,11 +22,9 @@ pub enum Unit {
     /// A part of 1.
     Part,
     Count,
-    PerSecond,
 }
 
-const UNITS: [(&str, Unit); 10] = [
-    ("ns", Unit::Ns),
+const UNITS: [(&str, Unit); 8] = [
     ("us", Unit::Us),
     ("ms", Unit::Ms),
     ("us/MB", Unit::UsPerMb),
@@ -36,7 +33,6 @@ const UNITS: [(&str, Unit); 10] = [
     ("MB", Unit::Mb),
     ("part", Unit::Part),
     ("count", Unit::Count),
-    ("per_s", Unit::PerSecond),
 ];
 
 impl fmt::Display for Unit {
@@ -72,12 +68,10 @@ pub struct Params {
 }
 
 impl Params {
-    /// The parameters of a machine: its own rows first, then those of MACHINE if the name is
-    /// MACHINE/MODE, then those of any machine.
+    /// The parameters of a machine: its own rows first, then those of any machine.
     pub fn of(machine: &str) -> Params {
-        let base = machine.split('/').next().unwrap_or(machine);
         let mut all: Vec<Param> = Vec::new();
-        for of in [machine, base, ANY] {
+        for of in [machine, ANY] {
             for param in rows().filter(|(m, _)| *m == of).map(|(_, param)| param) {
                 if !all.iter().any(|p| p.name == param.name) {
                     all.push(param);
@@ -155,7 +149,6 @@ impl Params {
     pub fn ns(&self, name: &str) -> u64 {
         let param = self.known(name);
         let scale = match param.unit {
-            Unit::Ns => 1.0,
             Unit::Us | Unit::UsPerMb => 1e3,
             Unit::Ms => 1e6,
             _ => self.wrong(param, "time"),
@@ -194,14 +187,6 @@ impl Params {
         match param.unit {
             Unit::Count => param.value.round() as u64,
             _ => self.wrong(param, "a count"),
-        }
-    }
-
-    pub fn per_second(&self, name: &str) -> f64 {
-        let param = self.known(name);
-        match param.unit {
-            Unit::PerSecond => param.value,
-            _ => self.wrong(param, "a rate"),
         }
     }
 }

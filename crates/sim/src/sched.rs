@@ -6,7 +6,7 @@ use scx_roost::bpf::intf::CAPACITY_SCALE;
 use scx_roost::native::sys::{self, timer_kind};
 use scx_roost::native::{Attr, Kernel, TaskId};
 
-/// Why a task comes to a CPU: a wakeup, a fork or an exec.
+/// Why a task comes to a CPU: a wakeup or a fork.
 #[derive(Clone, Copy, Debug)]
 pub struct Wake {
     /// The CPU on which it happens.
@@ -14,8 +14,6 @@ pub struct Wake {
     /// The waker said that it is about to sleep (kernel: WF_SYNC).
     pub sync: bool,
     pub fork: bool,
-    /// The task ran and goes on here with a new program.
-    pub exec: bool,
 }
 
 impl Wake {
@@ -25,20 +23,12 @@ impl Wake {
             cpu,
             sync: false,
             fork: false,
-            exec: false,
         }
     }
 
     pub fn fork(cpu: usize) -> Wake {
         Wake {
             fork: true,
-            ..Wake::by(cpu)
-        }
-    }
-
-    pub fn exec(cpu: usize) -> Wake {
-        Wake {
-            exec: true,
             ..Wake::by(cpu)
         }
     }
@@ -119,9 +109,6 @@ pub trait Scheduler {
     fn ran(&mut self, task: TaskId, ns: u64);
     /// The running task gives way (kernel: sched_yield()). The CPU picks next.
     fn yields(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>);
-    /// The running task begins a new program (kernel: sched_exec()). Returns its CPU. If that is
-    /// another CPU, this one picks next, and the task arrives there.
-    fn exec(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) -> usize;
     /// The running task sleeps. The CPU picks next.
     fn sleeps(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>);
     /// The running task ends. The CPU picks next.

@@ -1,234 +1,315 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How fast a CPU works now: its core's frequency, less what the core's other threads take. Only
-//! this file combines them.
+//! this file combines them. A governor says which frequency a busy core should have, and the core
+//! goes there in steps. Frequencies are parts of the highest, in 1/FULL.
 
-use super::freq::Freqs;
 use super::params::Params;
 use scx_roost::bpf::intf::CAPACITY_SCALE;
 use scx_roost::machine::Facts;
 
 /// Work per ns at full speed.
 pub const FULL: u64 = 1 << 20;
+/// Half-life of a CPU's utilisation (kernel: PELT), ns.
+const HALF_LIFE: f64 = 32e6;
+/// schedutil asks for this much more than is used (kernel: map_util_perf()).
+const HEADROOM: f64 = 1.25;
 
-/// What has been counted on a CPU (APERF, MPERF).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Governor {
+    /// The highest, always.
+    Performance,
+    /// By utilisation, or by what the scheduler asks for.
+    Schedutil,
+    /// The hardware by itself (HWP, CPPC): up while something runs, down while nothing does, at the
+    /// same pace.
+    Hardware,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    governor: Governor,
+    min: u64,
+    /// ns between two steps, and the most that one step changes.
+    step: u64,
+    change: u64,
+}
+
+impl Clock {
+    fn new(params: &Params) -> Clock {
+        let governor = match params.count("governor") {
+            0 => Governor::Performance,
+            1 => Governor::Schedutil,
+            _ => Governor::Hardware,
+        };
+        let (lowest, highest) = (params.khz("freq_min"), params.khz("freq_max"));
+        let min = u64::from(lowest) * FULL / u64::from(highest);
+        let (step, ramp) = (params.ns("freq_step"), params.ns("freq_ramp"));
+        let part = (step as f64 / ramp as f64).min(1.0);
+        Clock {
+            governor,
+            min,
+            step,
+            change: match governor {
+                Governor::Schedutil => FULL,
+                _ => ((FULL - min) as f64 * part) as u64,
+            },
+        }
+    }
+
+    fn lowest(&self) -> u64 {
+        match self.governor {
+            Governor::Performance => FULL,
+            _ => self.min,
+        }
+    }
+}
+
+/// What a tick sees of a CPU at its idle frequency, 0..=CAPACITY_SCALE.
+pub fn idle_speed(params: &Params) -> u32 {
+    let lowest = Clock::new(params).lowest();
+    (lowest * u64::from(CAPACITY_SCALE) / FULL) as u32
+}
+
+/// What is counted on a CPU (APERF, MPERF).
 #[derive(Clone, Copy, Debug, Default)]
-struct Cycles {
-    /// ns that the CPU was busy.
+struct Counters {
+    is_busy: bool,
+    /// What the scheduler asked for. None: nothing yet.
+    asked: Option<u64>,
+    /// Since its last tick: ns that the CPU was busy, and the same times the frequency.
     busy: u64,
-    /// The same, times the frequency.
     done: u64,
 }
 
-impl Cycles {
-    fn ran(&mut self, ns: u64, frequency: u64) {
-        self.busy += ns;
-        self.done += ns * frequency;
-    }
-}
-
-/// A reader of the counters.
-#[derive(Clone, Copy, Debug, Default)]
-struct Reader(Cycles);
-
-impl Reader {
-    /// The mean frequency since the last read, while the CPU was busy. None: it was idle.
-    fn read(&mut self, counted: Cycles) -> Option<u64> {
-        let before = std::mem::replace(&mut self.0, counted);
-        let busy = counted.busy - before.busy;
-        (counted.done - before.done).checked_div(busy)
-    }
-}
-
-/// What is counted on a CPU.
-struct Counters {
-    busy: bool,
-    /// What the scheduler asked for, as a part of the highest frequency. None: nothing yet.
-    asked: Option<u64>,
-    /// Counted up to this time, ns.
+struct Core {
+    threads: Vec<usize>,
+    /// Busy threads.
+    busy: u32,
+    frequency: u64,
+    /// All is accounted for up to this time, ns.
     since: u64,
-    cycles: Cycles,
-    tick: Reader,
+    /// Recent utilisation, of the highest frequency.
+    used: f64,
+    /// The time of its last step, ns.
+    stepped: u64,
 }
 
 /// Which CPUs are busy, and the speed of each that follows from it.
 pub struct Cores {
-    /// The speed of a thread while another thread of its core is busy, and the same for work that
-    /// waits for memory, in 1/FULL.
+    clock: Clock,
+    /// The speed of a thread while another thread of its core is busy, in 1/FULL.
     smt: u64,
-    smt_memory: u64,
     core_of: Vec<usize>,
     /// The capacity of each CPU beside the biggest, 1..=CAPACITY_SCALE.
     capacity: Vec<u64>,
-    /// Busy threads of each core.
-    busy: Vec<u32>,
-    freqs: Freqs,
+    cores: Vec<Core>,
     cpus: Vec<Counters>,
-    threads: Vec<Vec<usize>>,
 }
 
 impl Cores {
-    /// `domains`: the frequency domain of each core.
-    pub fn new(params: &Params, facts: &Facts, domains: &[usize]) -> Cores {
-        let part = |name| (params.part(name) * FULL as f64).round() as u64;
+    pub fn new(params: &Params, facts: &Facts) -> Cores {
+        let clock = Clock::new(params);
         let core_of: Vec<usize> = facts.cpus.iter().map(|c| c.core.into()).collect();
-        let cores = core_of.iter().max().map_or(0, |c| c + 1);
-        let mut nodes = vec![0; cores];
-        for cpu in facts.cpus.iter().filter(|c| c.online != 0) {
-            nodes[usize::from(cpu.core)] = cpu.node.into();
-        }
-        let mut threads = vec![Vec::new(); cores];
-        for (cpu, &core) in core_of.iter().enumerate() {
-            threads[core].push(cpu);
-        }
-        let freqs = Freqs::new(params, &nodes, &domains[..cores]);
-        let counters = |_| Counters {
-            busy: false,
-            asked: None,
+        let core = |number: usize| Core {
+            threads: (0..core_of.len())
+                .filter(|&c| core_of[c] == number)
+                .collect(),
+            busy: 0,
+            frequency: clock.lowest(),
             since: 0,
-            cycles: Cycles::default(),
-            tick: Reader::default(),
+            used: 0.0,
+            stepped: 0,
         };
         Cores {
-            cpus: core_of.iter().map(counters).collect(),
-            threads,
-            smt: part("smt_speed"),
-            smt_memory: part("smt_speed_memory"),
-            core_of,
+            clock,
+            smt: (params.part("smt_speed") * FULL as f64).round() as u64,
             capacity: facts.cpus.iter().map(|c| c.capacity.into()).collect(),
-            busy: vec![0; cores],
-            freqs,
+            cores: (0..core_of.iter().max().map_or(0, |c| c + 1))
+                .map(core)
+                .collect(),
+            cpus: vec![Counters::default(); core_of.len()],
+            core_of,
         }
     }
 
-    /// Counts for the core's threads until now, at the core's frequency.
-    fn count(&mut self, core: usize, now: u64) {
-        let frequency = self.freqs.of(core);
-        for &cpu in &self.threads[core] {
+    /// Accounts for the core's time until now.
+    fn account(&mut self, core: usize, now: u64) {
+        let of = &mut self.cores[core];
+        let ns = now - std::mem::replace(&mut of.since, now);
+        if self.clock.governor == Governor::Schedutil {
+            let kept = (-(ns as f64) / HALF_LIFE).exp2();
+            let was = match of.busy {
+                0 => 0.0,
+                _ => of.frequency as f64 / FULL as f64,
+            };
+            of.used = was + (of.used - was) * kept;
+        }
+        for &cpu in &of.threads {
             let counters = &mut self.cpus[cpu];
-            let ns = now - std::mem::replace(&mut counters.since, now);
-            if counters.busy {
-                counters.cycles.ran(ns, frequency);
+            if counters.is_busy {
+                counters.busy += ns;
+                counters.done += ns * of.frequency;
             }
         }
     }
 
-    /// Asks for the highest frequency that a busy thread of the core wants.
-    fn vote(&mut self, core: usize) {
-        let busy = self.threads[core]
-            .iter()
-            .map(|&cpu| &self.cpus[cpu])
-            .filter(|c| c.busy);
-        if let Some(most) = busy.filter_map(|c| c.asked).max() {
-            self.freqs.ask(core, most);
+    /// The frequency that the core should have while it is busy.
+    fn wanted(&self, core: usize) -> u64 {
+        let of = &self.cores[core];
+        if self.clock.governor != Governor::Schedutil {
+            return FULL;
         }
+        let busy = of.threads.iter().map(|&cpu| &self.cpus[cpu]);
+        let asked = busy.filter(|c| c.is_busy).filter_map(|c| c.asked).max();
+        let most = asked.map_or(of.used, |part| part as f64 / FULL as f64);
+        ((most * HEADROOM * FULL as f64) as u64).clamp(self.clock.min, FULL)
+    }
+
+    /// Takes a step if one is due.
+    fn step(&mut self, core: usize, now: u64) {
+        let wanted = self.wanted(core);
+        let (step, change) = (self.clock.step, self.clock.change);
+        let of = &mut self.cores[core];
+        if of.busy == 0 || of.frequency == wanted || now < of.stepped + step {
+            return;
+        }
+        of.frequency = wanted.clamp(of.frequency.saturating_sub(change), of.frequency + change);
+        of.stepped = now;
     }
 
     /// A tick of a busy CPU. Returns its mean frequency while it was busy since its last tick
     /// (kernel: arch_scale_freq_tick()).
     pub fn tick(&mut self, cpu: usize, now: u64) -> u64 {
         let core = self.core_of[cpu];
-        self.count(core, now);
+        self.account(core, now);
         let counters = &mut self.cpus[cpu];
-        let mean = counters.tick.read(counters.cycles);
-        mean.unwrap_or(self.freqs.of(core))
+        let mean = counters.done.checked_div(counters.busy);
+        (counters.busy, counters.done) = (0, 0);
+        mean.unwrap_or(self.cores[core].frequency)
     }
 
     /// A CPU becomes busy or idle.
     pub fn turns(&mut self, cpu: usize, busy: bool, now: u64) {
         let core = self.core_of[cpu];
-        self.count(core, now);
-        self.cpus[cpu].busy = busy;
-        self.vote(core);
-        let threads = &mut self.busy[core];
-        if busy {
-            *threads += 1;
-            if *threads == 1 {
-                self.freqs.turns(core, true, now);
-            }
-        } else {
-            *threads -= 1;
-            if *threads == 0 {
-                self.freqs.turns(core, false, now);
-            }
+        let idled = now - self.cores[core].since;
+        self.account(core, now);
+        self.cpus[cpu].is_busy = busy;
+        let of = &mut self.cores[core];
+        match busy {
+            true => of.busy += 1,
+            false => of.busy -= 1,
         }
-    }
-
-    /// True if some thread of the CPU's core is busy.
-    pub fn busy(&self, cpu: usize) -> bool {
-        self.busy[self.core_of[cpu]] > 0
+        if !busy || of.busy > 1 {
+            return;
+        }
+        if self.clock.governor == Governor::Hardware {
+            let down = (idled / self.clock.step.max(1)).saturating_mul(self.clock.change);
+            of.frequency = of.frequency.saturating_sub(down).max(self.clock.min);
+            of.stepped = now;
+        }
+        // A step that is due is taken at once: it is the scheduler's call about the task which
+        // wakes up that leads to it (kernel: cpufreq_update_util()).
+        self.step(core, now);
     }
 
     /// True if another thread of the busy CPU's core is busy too.
     pub fn shared(&self, cpu: usize) -> bool {
-        self.busy[self.core_of[cpu]] > 1
+        self.cores[self.core_of[cpu]].busy > 1
     }
 
-    /// Work per ns of a busy CPU, for a task that waits for memory for `memory` percent of its time
-    /// at full speed. The frequency does not change the speed of that part.
-    pub fn rate(&self, cpu: usize, memory: u64) -> u64 {
-        let (smt, smt_memory) = match self.shared(cpu) {
-            true => (self.smt, self.smt_memory),
-            false => (FULL, FULL),
-        };
-        let scale = u64::from(CAPACITY_SCALE);
-        let core = smt * self.clock(cpu) / FULL * self.capacity[cpu] / scale;
-        match memory {
-            0 => core,
-            // The times of both parts add up.
-            _ => 100 * core * smt_memory / ((100 - memory) * smt_memory + memory * core),
-        }
-    }
-
-    /// The frequency of the CPU's core, as a part of the highest.
-    pub fn clock(&self, cpu: usize) -> u64 {
-        self.freqs.of(self.core_of[cpu])
+    /// Work per ns of a busy CPU.
+    pub fn rate(&self, cpu: usize) -> u64 {
+        let smt = if self.shared(cpu) { self.smt } else { FULL };
+        let frequency = self.cores[self.core_of[cpu]].frequency;
+        smt * frequency / FULL * self.capacity[cpu] / u64::from(CAPACITY_SCALE)
     }
 
     /// The scheduler asks for a part of the highest frequency.
     pub fn ask(&mut self, cpu: usize, part: u64) {
         self.cpus[cpu].asked = Some(part);
-        self.vote(self.core_of[cpu]);
     }
 
-    /// Frequencies take a step, where one is due. Returns when that of a busy core needs the next.
+    /// Busy cores take a step, where one is due. Returns when one of them needs the next.
     pub fn follow(&mut self, now: u64) -> Option<u64> {
-        let busy: Vec<usize> = (0..self.busy.len()).filter(|&c| self.busy[c] > 0).collect();
-        for &core in &busy {
-            self.count(core, now);
-            self.freqs.account(core, now);
+        let busy = (0..self.cores.len()).filter(|&core| self.cores[core].busy > 0);
+        for core in busy.collect::<Vec<_>>() {
+            self.account(core, now);
+            self.step(core, now);
         }
-        self.freqs.follow(now);
-        let behind = |&core: &usize| self.freqs.behind(core, true, now);
-        // A step that is due has been taken.
-        let next = busy.iter().filter_map(behind).filter(|&ns| ns > 0).min();
-        next.map(|ns| now + ns)
+        let firsts = self.cores.iter().filter_map(|core| core.threads.first());
+        let next = firsts.filter_map(|&cpu| self.behind(cpu, now)).min();
+        next.map(|ns| now + ns.max(1))
     }
 
-    /// Sets busy cores to the highest frequencies that any governor allows beside each other.
-    pub fn at_best(&mut self) {
-        for core in (0..self.busy.len()).filter(|&core| self.busy[core] > 0) {
-            self.freqs.at_best(core);
-        }
-    }
-
-    /// ns until a step is due, if the CPU's core or its neighbours are not at their target.
+    /// ns until a step of the CPU's core is due. None: it is idle, or has the frequency that it
+    /// should have.
     pub fn behind(&self, cpu: usize, now: u64) -> Option<u64> {
-        self.freqs.behind(self.core_of[cpu], self.busy(cpu), now)
+        let core = self.core_of[cpu];
+        let of = &self.cores[core];
+        let late = of.busy > 0 && of.frequency != self.wanted(core);
+        late.then(|| (of.stepped + self.clock.step).saturating_sub(now))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Model, model};
 
-    const LOWEST: u64 = FULL * 2 / 5;
+    const MS: u64 = 1_000_000;
+
+    fn cores(governor: f64, ramp: f64) -> Cores {
+        let mut model: Model = model("tr-3970x").expect("it is known");
+        for (name, value) in [("governor", governor), ("freq_ramp", ramp)] {
+            model.params.set(name, value).expect("in its range");
+        }
+        let facts = model.machine.facts().expect("it is one");
+        Cores::new(&model.params, &facts)
+    }
+
+    /// Steps of 1 ms. A core that becomes busy again gets none sooner.
+    #[test]
+    fn schedutils_steps_are_apart() {
+        let mut cores = cores(1.0, 1.0);
+        cores.ask(0, FULL / 2);
+        cores.turns(0, true, 10 * MS);
+        assert_eq!(cores.rate(0), FULL * 5 / 8);
+        cores.ask(0, FULL);
+        assert_eq!(cores.behind(0, 10 * MS + MS / 4), Some(3 * MS / 4));
+        assert_eq!(cores.follow(11 * MS), None);
+        assert_eq!(cores.rate(0), FULL);
+        cores.turns(0, false, 11 * MS + 1);
+        cores.ask(0, FULL / 2);
+        cores.turns(0, true, 11 * MS + 2);
+        assert_eq!(cores.rate(0), FULL);
+    }
 
     #[test]
-    fn a_reader_sees_the_mean_of_what_was_busy() {
-        let (mut reader, mut counted) = (Reader::default(), Cycles::default());
-        counted.ran(3_000_000, FULL);
-        counted.ran(1_000_000, LOWEST);
-        assert_eq!(reader.read(counted), Some((3 * FULL + LOWEST) / 4));
-        assert_eq!(reader.read(counted), None);
+    fn the_hardware_goes_up_while_a_core_is_busy_and_down_while_it_idles() {
+        let mut cores = cores(2.0, 10.0);
+        let lowest = cores.clock.min;
+        cores.turns(0, true, 10 * MS);
+        assert_eq!(cores.rate(0), lowest);
+        for ms in 11..16 {
+            cores.follow(ms * MS);
+        }
+        let risen = cores.rate(0);
+        assert_eq!(risen, lowest + 5 * cores.clock.change);
+        cores.turns(0, false, 16 * MS);
+        cores.turns(0, true, 18 * MS);
+        assert_eq!(cores.rate(0), risen - 2 * cores.clock.change);
+    }
+
+    /// 3 ms at the lowest frequency and 1 ms at the highest.
+    #[test]
+    fn a_tick_sees_the_mean_of_what_was_busy() {
+        let mut cores = cores(2.0, 1.0);
+        let lowest = cores.clock.min;
+        cores.clock.step = 3 * MS;
+        cores.turns(0, true, 0);
+        cores.follow(3 * MS);
+        assert_eq!(cores.tick(0, 4 * MS), (3 * lowest + FULL) / 4);
+        cores.turns(0, false, 4 * MS);
+        assert_eq!(cores.tick(0, 9 * MS), FULL);
     }
 }

@@ -27,18 +27,6 @@ pub enum Then {
     Wake(usize, bool),
     /// A new task of a group is forked.
     Fork(usize),
-    /// The same, and the child uses its parent's memory (vfork).
-    Vfork(usize),
-}
-
-/// A task's memory, which a child of a vfork uses until it execs or ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
-    Own,
-    Lent,
-    /// Lent, and the task sleeps until it has it back.
-    Missed,
-    Returned,
 }
 
 #[derive(Clone, Debug)]
@@ -51,26 +39,18 @@ pub struct Task {
     /// What the message received last is about.
     pub tag: usize,
     pub stamp: u64,
-    /// It was the last to come to a barrier.
-    pub first: bool,
-    /// It spins at a barrier.
-    pub spins: bool,
     /// It runs now.
     pub on_cpu: bool,
     /// Its CPU picks as soon as it comes out of the kernel (kernel: TIF_NEED_RESCHED).
     pub resched: bool,
     /// It sleeps until another wakes it.
     pub stuck: bool,
-    /// Its CPU has the cache lines that its step needs.
-    pub reached: bool,
     /// It waits for a condition: asleep, or about to sleep.
     pub blocked: bool,
     /// It runs until this time, ns, however much work that is.
     pub until: Option<u64>,
-    /// When its own timers were last due, ns.
+    /// When its timers were last due, ns.
     pub timers: Vec<Option<u64>>,
-    /// Percent of its work that waits for memory.
-    pub memory: u64,
     pub attr: Attr,
     /// The scheduler's number of the set of CPUs that it may use.
     pub mask: usize,
@@ -87,9 +67,6 @@ pub struct Task {
     pub cpu: Option<usize>,
     pub far: Move,
     pub parent: Option<usize>,
-    pub lends: Memory,
-    /// It uses its parent's memory (vfork).
-    pub borrows: bool,
     /// Children that have ended and have not been waited for, and whether it waits now.
     pub ended: u64,
     pub waits: bool,
@@ -102,7 +79,7 @@ impl Task {
     }
 
     /// Task number `me` of group number `group`, which is `of`. `loops`: how deep loops are nested;
-    /// `timers`: how many timers of its own a task has.
+    /// `timers`: how many timers a task has.
     pub fn new(group: usize, of: &Group, me: i64, loops: usize, timers: usize) -> Task {
         Task {
             state: State::Free,
@@ -115,16 +92,12 @@ impl Task {
             },
             tag: usize::MAX,
             stamp: 0,
-            first: false,
-            spins: false,
             on_cpu: false,
             resched: false,
             stuck: false,
-            reached: false,
             blocked: false,
             until: None,
             timers: vec![None; timers],
-            memory: of.memory,
             attr: of.attr,
             mask: 0,
             left: 0,
@@ -136,8 +109,6 @@ impl Task {
             cpu: None,
             far: Move::SameCore,
             parent: None,
-            lends: Memory::Own,
-            borrows: false,
             ended: 0,
             waits: false,
         }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What tasks do to each other: messages, locks, barriers. A task goes through the steps of its
-//! program until a step is work or a wait.
+//! What tasks do to each other: messages, locks, barriers, children. A task goes through the steps
+//! of its program until a step is work or a wait.
 
 use super::Rng;
 use super::cost::Costs;
-use super::lines::{Lines, Shared};
 use super::load::{Expr, Load, Step, Vary, Which};
 use super::measure::Measured;
 use super::speed::FULL;
@@ -25,10 +24,6 @@ pub enum Came {
     Yields,
     /// It comes out of the kernel, where its CPU was told to pick.
     GivesWay,
-    /// It begins a new program.
-    Execs,
-    /// Its attributes have changed.
-    Changes,
     Ends,
     /// It loops without work, so time would never advance.
     Circles,
@@ -79,13 +74,8 @@ pub struct Wait {
     locks: Vec<Lock>,
     /// The tasks that wait for each condition.
     pub(super) conds: Vec<VecDeque<TaskId>>,
-    /// When shared timers were last due, ns.
-    pub(super) shared: Vec<Option<u64>>,
     /// The tasks that wait at each barrier.
     barriers: Vec<Vec<TaskId>>,
-    /// Tasks that spin and need not any more: all have come to the barrier.
-    pub freed: Vec<TaskId>,
-    pub(super) lines: Lines,
     masks: Vec<usize>,
     pub seed: u64,
     rng: Rng,
@@ -96,14 +86,11 @@ impl Wait {
     pub fn new(load: Load, masks: Vec<usize>, seed: u64) -> Wait {
         Wait {
             loops: load.depth(),
-            timers: load.own_timers(),
+            timers: load.timers(),
             conds: vec![VecDeque::new(); load.conds],
-            shared: vec![None; load.timers],
             channels: load.channels.iter().map(|_| Channel::default()).collect(),
             locks: (0..load.locks).map(|_| Lock::default()).collect(),
             barriers: load.barriers.iter().map(|_| Vec::new()).collect(),
-            freed: Vec::new(),
-            lines: Lines::new(&load),
             masks,
             seed,
             rng: Rng::new(seed),
@@ -128,11 +115,6 @@ impl Wait {
             mask: self.masks[group],
             ..Task::new(group, of, me, self.loops, self.timers)
         }
-    }
-
-    /// True if the group's tasks are kernel threads.
-    pub fn kernel(&self, group: usize) -> bool {
-        self.load.groups[group].kernel
     }
 
     pub fn set_of(&self, group: usize) -> u64 {
@@ -169,7 +151,7 @@ impl Wait {
         let of = &mut tasks[task];
         match came {
             Came::Works if of.left == 0 => {}
-            Came::Execs | Came::Changes | Came::Circles => {}
+            Came::Circles => {}
             _ => of.idle_steps = 0,
         }
         came
@@ -189,7 +171,7 @@ impl Wait {
         loop {
             if let Some(then) = tasks[task].todo.pop_front() {
                 let ns = match then {
-                    Then::Fork(_) | Then::Vfork(_) => costs.fork,
+                    Then::Fork(_) => costs.fork,
                     _ => costs.select,
                 };
                 tasks[task].left += ns * FULL;
@@ -201,9 +183,7 @@ impl Wait {
             }
             let step = &load.groups[tasks[task].group].program[tasks[task].pc];
             // Pending work is done before anything else happens.
-            if tasks[task].left > 0 && !matches!(step, Step::Run(..))
-                || self.reaches(step, &mut tasks[task], costs)
-            {
+            if tasks[task].left > 0 && !matches!(step, Step::Run(..)) {
                 tasks[task].then = Then::Step;
                 return Came::Works;
             }
@@ -217,60 +197,16 @@ impl Wait {
         }
     }
 
-    /// Every task but the last waits. If the barrier says so, the task spins first, then comes here
-    /// again and sleeps.
+    /// Every task but the last sleeps until all have come.
     fn barrier(&mut self, at: usize, tasks: &mut [Task], id: TaskId) -> Option<Came> {
-        let barrier = self.load.barriers[at];
         let there = &mut self.barriers[at];
-        let task = &mut tasks[id];
-        if std::mem::take(&mut task.spins) {
+        if there.len() + 1 < self.load.barriers[at] as usize {
+            there.push(id);
             return Some(Came::Sleeps(None));
         }
-        task.first = there.len() + 1 == barrier.tasks as usize;
-        if !task.first {
-            there.push(id);
-            if barrier.spin == 0 {
-                return Some(Came::Sleeps(None));
-            }
-            task.spins = true;
-            task.left += barrier.spin * FULL;
-            task.pc -= 1;
-            return Some(Came::Works);
-        }
-        for other in there.drain(..) {
-            let waits = &mut tasks[other];
-            if std::mem::take(&mut waits.spins) {
-                waits.left = 0;
-                waits.pc += 1;
-                self.freed.push(other);
-            } else {
-                tasks[id].todo.push_back(Then::Wake(other, false));
-            }
-        }
+        let wakes = there.drain(..).map(|other| Then::Wake(other, false));
+        tasks[id].todo.extend(wakes);
         None
-    }
-
-    /// Makes the task wait for the cache lines that its step needs, if another CPU wrote them. This
-    /// happens once for each step, since others may take the lines away again. True: it waits.
-    fn reaches(&mut self, step: &Step, task: &mut Task, costs: &Costs) -> bool {
-        let shared = match step {
-            Step::Send(which, _) | Step::Receive(which) | Step::Answer(which, _) => {
-                Shared::Channel(self.which(which, task))
-            }
-            Step::Lock(which) | Step::Poll(which) | Step::Unlock(which) => {
-                Shared::Lock(self.which(which, task))
-            }
-            Step::Barrier(at) => Shared::Barrier(*at),
-            _ => return false,
-        };
-        if task.spins || std::mem::take(&mut task.reached) {
-            return false;
-        }
-        let cpu = task.cpu.expect("it runs");
-        let ns = self.lines.come(shared, cpu, costs);
-        task.left += ns * FULL;
-        task.reached = ns > 0;
-        ns > 0
     }
 
     /// None: the step is done, and took no time.
@@ -289,35 +225,20 @@ impl Wait {
             Step::Runtime(ns) => return Wait::runs_until(ns, task, now),
             Step::Sleep(ref ns, vary) => return Some(self.sleep(ns, vary, task, now)),
             Step::Until(ref period) => return Some(Wait::sleep_until(period, task, now)),
-            Step::Timer {
-                at,
-                first,
-                period,
-                relative,
-            } => {
-                let late = relative.then_some(now);
-                return self.timer(at, first + period, period, late, task, now);
+            Step::Timer { at, first, period } => {
+                return Wait::timer(at, first, period, task, now);
             }
             Step::Yield => return Some(Came::Yields),
-            Step::Memory(percent) => task.memory = percent,
-            Step::Attr(change) => {
-                change.apply(&mut task.attr);
-                return Some(Came::Changes);
-            }
             Step::Send(ref which, tag) => return self.send(which, tag, task, id),
             Step::Receive(ref which) => return self.receive(which, task, id),
-            Step::Answer(ref from, ref to) => self.answer(from, to, task),
             Step::Lock(ref which) => return self.lock(which, task, id),
-            Step::Poll(ref which) => return self.poll(which, task, id),
             Step::Unlock(ref which) => self.unlock(which, task),
             Step::Barrier(at) => return self.barrier(at, tasks, id),
             Step::Join(cond) => self.joins(cond, task, id),
             Step::Block => return Wait::blocks(task),
             Step::Signal(cond, all) => self.signals(cond, all, tasks, id),
             Step::Fork(group, ref count) => Wait::fork(group, count, task),
-            Step::Vfork(group) => return Wait::vfork(group, task),
             Step::Wait => return Wait::wait(task),
-            Step::Exec => return Some(Wait::exec(tasks, id)),
             Step::Exit => return Wait::exit(tasks, id),
             Step::Stamp => task.stamp = now,
             Step::Keep => task.known.kept = task.known.from,
@@ -326,8 +247,7 @@ impl Wait {
             Step::Turns(slot, ref count) => self.begin_loop(slot, count, task),
             Step::Again(slot, to) => Wait::end_turn(slot, to, task),
             Step::Unless(tag, _) if task.tag == tag => {}
-            Step::UnlessFirst(_) if task.first => {}
-            Step::Jump(to) | Step::Unless(_, to) | Step::UnlessFirst(to) => task.pc = to,
+            Step::Jump(to) | Step::Unless(_, to) => task.pc = to,
         }
         None
     }
@@ -380,25 +300,6 @@ impl Wait {
         None
     }
 
-    /// As schbench's messenger (xlist_wake_all()), which reads the clock once for all.
-    fn answer(&mut self, from: &Which, to: &Which, task: &mut Task) {
-        let (from, stamp) = (self.which(from, task), task.stamp);
-        // Those that wait for room have it now. An answer may go into the same channel.
-        let (sync, channel) = (self.load.channels[from].sync, &mut self.channels[from]);
-        let writers = channel.writers.drain(..);
-        task.todo.extend(writers.map(|t| Then::Wake(t, sync)));
-        for message in std::mem::take(&mut channel.messages).into_iter().rev() {
-            message.read_by(task);
-            task.stamp = stamp;
-            let to = self.which(to, task);
-            let sync = self.load.channels[to].sync;
-            let channel = &mut self.channels[to];
-            channel.messages.push_back(Message::of(task, usize::MAX));
-            let reader = channel.readers.pop_front();
-            task.todo.extend(reader.map(|t| Then::Wake(t, sync)));
-        }
-    }
-
     fn lock(&mut self, which: &Which, task: &mut Task, id: TaskId) -> Option<Came> {
         let at = self.which(which, task);
         let lock = &mut self.locks[at];
@@ -410,14 +311,35 @@ impl Wait {
         None
     }
 
-    fn poll(&mut self, which: &Which, task: &mut Task, id: TaskId) -> Option<Came> {
-        let at = self.which(which, task);
-        let lock = &mut self.locks[at];
-        if lock.holder.is_some() {
-            task.pc -= 1;
-            return Some(Came::Yields);
+    fn fork(group: usize, count: &Expr, task: &mut Task) {
+        let count = count.value(&task.known).max(0) as usize;
+        task.todo
+            .extend(std::iter::repeat_n(Then::Fork(group), count));
+    }
+
+    /// Waits until a child has ended. Each ended child is waited for once.
+    fn wait(task: &mut Task) -> Option<Came> {
+        if task.ended == 0 {
+            task.waits = true;
+            return Some(Wait::sleep_and_repeat(task));
         }
-        lock.holder = Some(id);
+        task.ended -= 1;
+        None
+    }
+
+    /// Ends the task. Before that, while it still runs, it wakes its parent if that waits (kernel:
+    /// do_exit() calls exit_notify() before do_task_dead()). The wakeup counts as not sync:
+    /// select_task_rq_fair() ignores WF_SYNC from an exiting task.
+    fn exit(tasks: &mut [Task], task: TaskId) -> Option<Came> {
+        let Some(parent) = tasks[task].parent.take() else {
+            return Some(Came::Ends);
+        };
+        tasks[parent].ended += 1;
+        if !std::mem::take(&mut tasks[parent].waits) {
+            return Some(Came::Ends);
+        }
+        tasks[task].todo.push_back(Then::Wake(parent, false));
+        tasks[task].pc -= 1;
         None
     }
 
@@ -432,7 +354,7 @@ impl Wait {
     }
 
     /// Sleeps until another task wakes this one, which then tries the step again.
-    pub(super) fn sleep_and_repeat(task: &mut Task) -> Came {
+    fn sleep_and_repeat(task: &mut Task) -> Came {
         task.pc -= 1;
         Came::Sleeps(None)
     }

@@ -11,14 +11,12 @@ use scx_roost::native::TaskId;
 pub enum Stop {
     Sleeps,
     Ends,
-    /// It goes on on another CPU, where it arrives later.
-    Moves,
     /// It gives way to another task or to none, though it could go on.
     GivesWay,
 }
 
-/// An event of a run.
-#[allow(dead_code)] // Read by observers; this build may have none.
+/// An event of a run. An error lists the last ones.
+#[expect(dead_code, reason = "Debug alone reads some fields")]
 #[derive(Clone, Copy, Debug)]
 pub enum What {
     /// A new task, asleep, that may use the CPUs of a mask. Numbers of tasks that have ended are
@@ -83,11 +81,6 @@ pub enum What {
     Idle {
         cpu: usize,
     },
-    /// The CPU's work per ns from now on, of `speed::FULL`.
-    Speed {
-        cpu: usize,
-        rate: u64,
-    },
     /// The warm-up is over.
     Warm,
     /// The run is over.
@@ -95,7 +88,6 @@ pub enum What {
 }
 
 /// The engine between two events.
-#[allow(dead_code)]
 pub struct Sight<'a, S> {
     /// ns
     pub now: u64,
@@ -114,27 +106,3 @@ pub trait Watch {
 
 /// No observer.
 impl Watch for () {}
-
-impl<A: Watch, B: Watch> Watch for (A, B) {
-    fn happens(&mut self, now: u64, what: What) {
-        self.0.happens(now, what);
-        self.1.happens(now, what);
-    }
-
-    fn after<S: Scheduler>(&mut self, sight: &Sight<'_, S>) -> anyhow::Result<()> {
-        self.0.after(sight)?;
-        self.1.after(sight)
-    }
-}
-
-impl<W: Watch> Watch for Option<W> {
-    fn happens(&mut self, now: u64, what: What) {
-        if let Some(watch) = self {
-            watch.happens(now, what);
-        }
-    }
-
-    fn after<S: Scheduler>(&mut self, sight: &Sight<'_, S>) -> anyhow::Result<()> {
-        self.as_mut().map_or(Ok(()), |watch| watch.after(sight))
-    }
-}

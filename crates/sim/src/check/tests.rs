@@ -94,10 +94,6 @@ impl Scheduler for Broken {
         self.base.yields(cpu, task, orders);
     }
 
-    fn exec(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) -> usize {
-        self.base.exec(cpu, task, orders)
-    }
-
     fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize {
         let cpu = self.base.place(wake, task, orders);
         match self.is(How::Strays) {
@@ -277,7 +273,7 @@ fn outcome(how: How, base: &Base, load: &str) -> Result<()> {
         seed: 1,
         load,
     };
-    let check = Check::new(cpus, &scenario.whole());
+    let check = Check::new(cpus, &scenario.load);
     let broken = |kernel, tasks| Broken {
         base: base(&model, kernel, tasks),
         how,

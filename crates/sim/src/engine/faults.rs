@@ -29,14 +29,11 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    /// A random task and a random group of the workload. None: the task is between CPUs, or either
-    /// of them is the kernel's.
+    /// A random task and a random group of the workload. None: the task is between CPUs.
     fn some(&mut self) -> Option<(usize, usize)> {
         let task = self.chance.below(self.tasks.len() as u64) as usize;
         let group = self.chance.below(self.wait.load.groups.len() as u64) as usize;
-        let kernel = |group: usize| self.wait.kernel(group);
-        let fixed = kernel(self.tasks[task].group) || kernel(group);
-        let free = !fixed && matches!(self.tasks[task].state, State::Asleep | State::Runnable);
+        let free = matches!(self.tasks[task].state, State::Asleep | State::Runnable);
         free.then_some((task, group))
     }
 

@@ -12,18 +12,17 @@ const PAGE: u64 = 4096;
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
     /// The tasks that are there from the start. One parent forks those of the workload, one after
-    /// the other; the kernel's are there already.
+    /// the other.
     pub(super) fn start_tasks(&mut self) {
         let mut forked = 0;
         for group in 0..self.wait.load.groups.len() {
             let Some(count) = self.wait.starts(group) else {
                 continue;
             };
-            let spread = self.wait.load.groups[group].start;
             for me in 0..count {
                 let task = self.new_task(group, me as i64, None);
-                let at = forked * self.costs.fork + spread * me / count;
-                forked += u64::from(!self.wait.kernel(group));
+                let at = forked * self.costs.fork;
+                forked += 1;
                 self.clock.set(self.sleep(task), at);
             }
         }
@@ -40,13 +39,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     }
 
     /// The task that runs on `cpu` forks a task of `group`.
-    pub(super) fn forks(&mut self, cpu: usize, task: TaskId, group: usize, vfork: bool) {
+    pub(super) fn forks(&mut self, cpu: usize, task: TaskId, group: usize) {
         if self.free.is_empty() && self.tasks.len() == self.tasks.capacity() {
             self.full = true;
             return;
         }
         let child = self.new_task(group, self.tasks[task].known.me, Some(task));
-        self.tasks[child].borrows = vfork;
         self.place(child, Wake::fork(cpu), Some(task));
     }
 
@@ -68,7 +66,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.tasks.len() - 1
             }
         };
-        self.alive += usize::from(!self.wait.kernel(group));
+        self.alive += 1;
         let cpu = parent.and_then(|p| self.tasks[p].cpu).unwrap_or(0);
         let mask = self.tasks[task].mask;
         self.sched.begin(task, mask, cpu);

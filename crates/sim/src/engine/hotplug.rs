@@ -96,12 +96,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 at.wake.cpu = online[0];
             }
         }
-        for cpu in 0..self.cpus.len() {
-            if !online.contains(&cpu) {
-                let timers = std::mem::take(&mut self.cpus[cpu].timers);
-                self.cpus[online[0]].timers.extend(timers);
-            }
-        }
         let waits = |&t: &TaskId| self.tasks[t].state == State::Runnable && !ran.contains(&t);
         let waiting = (0..self.tasks.len()).filter(waits);
         let wake = Wake::fork(online[0]);

@@ -39,18 +39,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.clock.clear(slot);
             return;
         };
-        let rate = self.rate(cpu);
-        if std::mem::replace(&mut self.cpus[cpu].rate, rate) != rate {
-            self.see(What::Speed { cpu, rate });
-        }
+        let rate = self.cores.rate(cpu);
+        self.cpus[cpu].rate = rate;
         let ns = self.tasks[task].left.div_ceil(rate);
         self.clock.set(slot, self.clock.now() + ns);
-    }
-
-    /// Work per ns of the running task.
-    fn rate(&self, cpu: usize) -> u64 {
-        self.caches
-            .beside(cpu, self.cores.rate(cpu, self.memory(cpu)))
     }
 
     /// Adds kernel work of `ns` to the task that runs here.
@@ -75,15 +67,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.follows(cpu);
     }
 
-    /// The threads of the CPU's core have become slower or faster.
-    pub(super) fn time_siblings(&mut self, cpu: usize) {
-        let row = self.facts.cpus[cpu];
-        for &sibling in &row.sib[..usize::from(row.nr_sib)] {
-            self.settle(sibling.into());
-            self.time(sibling.into());
-        }
-    }
-
     /// Schedules a step of frequencies if the CPU's core or its neighbours need one.
     pub(super) fn follows(&mut self, cpu: usize) {
         let (slot, now) = (self.steps(), self.clock.now());
@@ -105,16 +88,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.clock.set(self.steps(), next);
         }
         for &cpu in &busy {
-            if self.rate(cpu) != self.cpus[cpu].rate {
+            if self.cores.rate(cpu) != self.cpus[cpu].rate {
                 self.time(cpu);
             }
         }
-    }
-
-    /// Percent of the running task's work that waits for memory.
-    pub(super) fn memory(&self, cpu: usize) -> u64 {
-        let task = self.cpus[cpu].running;
-        task.map_or(0, |task| self.tasks[task].memory)
     }
 
     /// The daemon looks at frequencies and idle periods.

@@ -41,7 +41,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     fn switch(&mut self, cpu: usize, before: Option<TaskId>, next: Option<TaskId>) {
         if before.is_none() {
             self.wakes(cpu);
-            self.cstates.runs(cpu);
         }
         self.cpus[cpu].running = next;
         for (task, on_cpu) in [(before, false), (next, true)] {
@@ -53,18 +52,16 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if let Some(before) = preempted {
             self.stops(cpu, before, Stop::GivesWay);
         }
-        let others_change = match next {
+        match next {
             Some(task) => self.put_on_cpu(task, cpu, preempted.is_some()),
-            None => self.fall_idle(cpu),
-        };
+            None => self.clock.clear(self.slot(cpu, On::Tick)),
+        }
         if before.is_some() != next.is_some() {
             self.see(match next {
                 Some(_) => What::Busy { cpu },
                 None => What::Idle { cpu },
             });
             self.turns(cpu, next.is_some());
-        } else if others_change {
-            self.time_siblings(cpu);
         }
         if before.is_none() {
             self.start_tick(cpu);
@@ -87,21 +84,11 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if self.cpus[cpu].running.is_some() || soon || !self.cstates.awake(cpu) {
             return;
         }
-        let (tick, timer) = (self.next_tick(cpu), self.next_timer(cpu));
-        self.cstates.begins(cpu, self.clock.now(), tick, timer);
+        self.cstates.begins(cpu, self.clock.now());
     }
 
-    /// When the next timer of the CPU is due, ns. What the kernel's threads wait for is none: they
-    /// stand for what comes by chance.
-    pub(super) fn next_timer(&self, cpu: usize) -> Option<u64> {
-        let timers = self.cpus[cpu].timers.iter();
-        let timers = timers.filter(|&&(_, task)| !self.wait.kernel(self.tasks[task].group));
-        timers.map(|&(at, _)| at).min()
-    }
-
-    /// The task begins to run: its wait ends, and it pays for the switch and for cold caches. True:
-    /// other threads of the core may become slower or faster by that.
-    fn put_on_cpu(&mut self, task: TaskId, cpu: usize, preempts: bool) -> bool {
+    /// The task begins to run: its wait ends, and it pays for the switch and for cold caches.
+    fn put_on_cpu(&mut self, task: TaskId, cpu: usize, preempts: bool) {
         let now = self.clock.now();
         let woken_at = &mut self.tasks[task].woken_at;
         self.measured.runs(now - *woken_at, woken_at);
@@ -109,7 +96,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.see(What::Runs { task, cpu, from });
         let from = from.map(|from| (from, self.costs.how_far(from, cpu)));
         let set = self.wait.set_of(self.tasks[task].group);
-        let others_change = self.caches.uses(cpu, set);
         let first_touch = match from {
             Some((from, moved)) => {
                 self.caches.leaves(task, from, moved);
@@ -133,23 +119,17 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         };
         self.tasks[task].left += (switch + first_touch) * FULL;
         self.touch(cpu, task);
-        others_change
     }
 
     /// The work that the task is about to do takes longer where caches do not hold its data.
     pub(super) fn touch(&mut self, cpu: usize, task: TaskId) {
         let of = &self.tasks[task];
-        if of.spins || of.until.is_some() {
+        if of.until.is_some() {
             return;
         }
         let set = self.wait.set_of(of.group);
         let more = self.caches.touches(task, cpu, set, of.left / FULL, of.far);
         self.tasks[task].left += more * FULL;
-    }
-
-    fn fall_idle(&mut self, cpu: usize) -> bool {
-        self.clock.clear(self.slot(cpu, On::Tick));
-        self.caches.uses(cpu, 0)
     }
 
     fn start_tick(&mut self, cpu: usize) {

@@ -30,17 +30,15 @@ pub struct Domains(Vec<[Option<Domain>; LEVELS]>);
 
 impl Domains {
     pub fn new(levels: &Levels, params: &Params, cpus: usize) -> Domains {
-        let lines = params.count("lines_look");
-        let far = ["smt", "llc", "other_llc", "node"];
-        let line = far.map(|to| params.ns(&format!("transfer_{to}")));
+        let each = params.ns("balance_look");
         let of = |cpu: usize| {
-            // The CPU itself, whose lines it has.
+            // The CPU itself, whose queue it knows.
             let (mut nearer, mut look) = (1, 0);
             let around = levels.around(cpu).map(<[usize]>::len);
             std::array::from_fn(|level| {
                 let more = around[level].saturating_sub(nearer) as u64;
                 nearer = around[level].max(nearer);
-                look += more * lines * line[level];
+                look += more * each;
                 (more > 0).then_some(Domain {
                     look,
                     failed: 0,
@@ -96,15 +94,14 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    /// 8 threads in an LLC, 64 in all: 4 lines each, at 6, 38 and 92 ns a line.
+    /// 8 threads in an LLC, 64 in all: 200 ns each.
     #[test]
     fn a_look_reads_all_queues_of_its_domain() {
         let model = crate::model("tr-3970x").unwrap();
         let facts = model.hardware().unwrap().facts;
         let domains = Domains::new(&Levels::new(&facts), &model.params, 64);
-        let llc = 4 * (6 + 6 * 38);
         let costs = [0, 1, 2, 3].map(|level| domains.cost(0, level));
-        assert_eq!(costs, [Some(24), Some(llc), Some(llc + 4 * 56 * 92), None]);
+        assert_eq!(costs, [Some(200), Some(7 * 200), Some(63 * 200), None]);
     }
 
     /// An LLC of 8 CPUs: looks 8 ms apart.

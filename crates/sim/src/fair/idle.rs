@@ -63,6 +63,7 @@ impl Idle {
         self.since = Some(now);
     }
 
+    #[cfg(test)]
     /// When the idle period began. 0: there is none.
     pub fn since(&self) -> u64 {
         self.since.unwrap_or(0)

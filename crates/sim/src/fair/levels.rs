@@ -73,18 +73,6 @@ impl Levels {
         &self.cores[self.core[cpu]]
     }
 
-    /// The groups of the CPU's domains (kernel: sd->groups), from the machine down to its core:
-    /// nodes, LLCs, cores, threads.
-    pub fn groups(&self, cpu: usize) -> [Vec<&[usize]>; 4] {
-        let [core, llc, node, all] = self.around(cpu);
-        [
-            within(&self.nodes, all),
-            within(&self.llcs, node),
-            within(&self.cores, llc),
-            core.chunks(1).collect(),
-        ]
-    }
-
     /// The CPUs around this one, from near to far. Each level contains the one before.
     pub fn around(&self, cpu: usize) -> [&[usize]; 4] {
         [
@@ -94,10 +82,4 @@ impl Levels {
             &self.all,
         ]
     }
-}
-
-/// The groups inside `outer`. A group is wholly inside or wholly outside.
-fn within<'a>(groups: &'a [Vec<usize>], outer: &[usize]) -> Vec<&'a [usize]> {
-    let inside = |group: &&Vec<usize>| group.first().is_some_and(|cpu| outer.contains(cpu));
-    groups.iter().filter(inside).map(Vec::as_slice).collect()
 }

@@ -3,15 +3,14 @@
 //! presets are patches to the kernel's placement; here they run in the kernel's own queueing and
 //! load balancing.
 //!
-//! `queue` is a CPU's run queue; `eevdf` chooses the next task; `descent` places forks and
-//! execs; `balance` moves tasks between queues, by what `domains` know of looks; `idle` measures
-//! idle periods; `levels` says how near CPUs are to each other; `audit` serves `check`.
+//! `queue` is a CPU's run queue; `eevdf` chooses the next task; `balance` moves tasks between
+//! queues, by what `domains` know of looks; `idle` measures idle periods; `levels` says how near
+//! CPUs are to each other; `audit` serves `check`.
 //!
 //! Placement reads idle CPUs, lengths of queues, load and utilisation as the policy keeps them.
 
 mod audit;
 mod balance;
-mod descent;
 mod domains;
 mod eevdf;
 mod idle;
@@ -22,9 +21,9 @@ pub use idle::Ends;
 pub use queue::{NICE0, weight_of};
 
 use super::cpus::Cpus;
-use super::freq;
 use super::params::Params;
 use super::sched::{Belief, Bounds, Order, Scheduler, Wake};
+use super::speed::idle_speed;
 use balance::Balance;
 use queue::{Entity, Queue};
 use scx_roost::bpf::intf::CAPACITY_SCALE;
@@ -44,8 +43,6 @@ pub struct Fair {
     now: u64,
     /// Runnable tasks that do not run, on all CPUs.
     waiting: usize,
-    /// Some task is, or was, SCHED_IDLE.
-    any_sched_idle: bool,
     acts: Vec<Act>,
 }
 
@@ -55,7 +52,7 @@ impl Fair {
         let nr_cpus = kernel.world().nr_cpus();
         let slice = params.ns("base_slice");
         // The kernel has run for long: the last tick of each CPU saw its idle frequency.
-        let slow = CAPACITY_SCALE - freq::idle_speed(params);
+        let slow = CAPACITY_SCALE - idle_speed(params);
         (0..nr_cpus).for_each(|cpu| kernel.world_mut().cpu_mut(cpu).slow = slow);
         Fair {
             cpus: Cpus::new(&mut kernel),
@@ -66,7 +63,6 @@ impl Fair {
             tick: params.ns("tick_period"),
             now: 0,
             waiting: 0,
-            any_sched_idle: false,
             acts: Vec::new(),
             kernel,
         }
@@ -362,7 +358,6 @@ impl Scheduler for Fair {
         self.kernel.set_attr(task, attr);
         let e = &mut self.entities[task];
         e.policy = attr.policy;
-        self.any_sched_idle |= attr.policy == SchedPolicy::Idle;
         e.reweighs(queue::weight_of(attr));
         e.slice = attr.slice_ns.unwrap_or(self.slice) as i64;
     }
@@ -397,10 +392,9 @@ impl Scheduler for Fair {
         let mut cpu = was;
         if !self.kernel.pinned(task) {
             let current = self.cpus.current[wake.cpu];
-            cpu = match wake.fork {
-                true => self.descends(wake.cpu, task, false),
-                false => self.selects(wake, current, task),
-            };
+            cpu = self
+                .kernel
+                .select_cpu(wake.cpu, current, task, wake.flags());
             self.forget_acts();
         }
         cpu = self.kernel.usable(task, cpu);
@@ -418,10 +412,9 @@ impl Scheduler for Fair {
         if self.entities[task].delayed {
             self.requeue(cpu, task, orders);
         } else {
-            let arrival = match (wake.exec, wake.fork) {
-                (true, _) => sys::ARRIVAL_STEAL,
-                (_, true) => sys::ARRIVAL_FORK,
-                _ => sys::ARRIVAL_WAKEUP,
+            let arrival = match wake.fork {
+                true => sys::ARRIVAL_FORK,
+                false => sys::ARRIVAL_WAKEUP,
             };
             self.join(task, arrival, orders);
         }
@@ -443,19 +436,6 @@ impl Scheduler for Fair {
         self.kernel.yields(cpu, task);
         self.forget_acts();
         eevdf::yields(&self.queues[cpu], &mut self.entities, task);
-    }
-
-    fn exec(&mut self, cpu: usize, task: TaskId, _orders: &mut Vec<Order>) -> usize {
-        if self.kernel.pinned(task) {
-            return cpu;
-        }
-        let to = self.descends(cpu, task, true);
-        self.forget_acts();
-        if to != cpu {
-            self.stops(cpu, task, false);
-            self.goes(task, to);
-        }
-        to
     }
 
     fn sleeps(&mut self, cpu: usize, task: TaskId, _orders: &mut Vec<Order>) {

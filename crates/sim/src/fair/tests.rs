@@ -83,15 +83,11 @@ fn failures_do_not_end_at_a_queue_of_pinned_tasks() {
     }
 }
 
-/// A fork or an exec wakes nothing, though a hotplug may have ended the class that sent it. Without
+/// A fork wakes nothing, though a hotplug may have ended the class that sent it. Without
 /// Huang's patch the CPU's idle period goes on in the mean (kernel: ttwu_do_activate()).
 #[test]
 fn wakeups_alone_end_an_idle_period() {
-    for (wake, goes_on) in [
-        (Wake::exec(1), true),
-        (Wake::by(1), false),
-        (Wake::fork(1), true),
-    ] {
+    for (wake, goes_on) in [(Wake::by(1), false), (Wake::fork(1), true)] {
         let mut fair = fair();
         comes(&mut fair, 0, 0, wake);
         assert_eq!(fair.queues[0].idle.since() > 0, goes_on, "{wake:?}");
@@ -116,7 +112,6 @@ fn a_sched_idle_task_takes_no_cpu_of_others() {
     fair.begin(2, 0, 0);
     fair.set_attr(2, &idle);
     assert_ne!(fair.place(Wake::by(0), 2, &mut Vec::new()), 0);
-    assert_ne!(fair.idlest_cpu(&[0, 1], 2), 0);
 }
 
 /// The set of this CPU alone.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Workloads: groups of tasks that run, sleep, and wait for each other. docs/simulator.md describes
 //! the text. `parse` reads it, `text` its lines, `expr` its numbers;
-//! `whole` checks all of it. `rtapp` reads rt-app's files, `json` their JSON.
+//! `whole` checks all of it. `rtapp` reads rt-app's files.
 
 mod expr;
 mod faults;
-mod json;
 mod parse;
 mod rtapp;
 mod text;
@@ -15,7 +14,7 @@ pub use expr::{Expr, Known, Unit};
 pub use faults::Faults;
 
 use anyhow::{Context, Result, ensure};
-use scx_roost::native::{Attr, SchedPolicy};
+use scx_roost::native::Attr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -31,9 +30,8 @@ pub struct Load {
     pub channels: Vec<Channel>,
     pub locks: usize,
     pub conds: usize,
-    /// Timers that threads share.
-    pub timers: usize,
-    pub barriers: Vec<Barrier>,
+    /// How many tasks meet at each barrier.
+    pub barriers: Vec<u64>,
     pub groups: Vec<Group>,
     /// ns before anything is measured.
     pub warmup: u64,
@@ -42,8 +40,6 @@ pub struct Load {
     pub measure: Measure,
     /// Names of what is counted and timed, by number.
     pub marks: Vec<String>,
-    /// Nothing waits for anything, so the oracle knows the bound.
-    pub parallel: bool,
     pub faults: Faults,
     /// ns of work in which a task touches a MB of its set. None: that of the machine's parameters.
     pub touch: Option<u64>,
@@ -69,55 +65,19 @@ pub struct Channel {
     pub sync: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Barrier {
-    pub tasks: u64,
-    /// A task that waits spins for this long before it sleeps, ns.
-    pub spin: u64,
-}
-
 #[derive(Clone, Debug)]
 pub struct Group {
     pub name: String,
-    /// Its tasks are kernel threads: the run does not wait for their end.
-    pub kernel: bool,
     /// Other tasks fork its tasks; else they are there from the start.
     pub forked: bool,
     pub count: u64,
     /// Bytes that a task uses again and again.
     pub set: u64,
-    /// Percent of a run that waits for memory.
-    pub memory: u64,
     pub attr: Attr,
     /// First and last CPU of each range. Empty: all CPUs.
     pub cpus: Vec<(u16, u16)>,
-    /// The starts of its tasks are spread over this time, ns.
-    pub start: u64,
     /// Shared by all runs.
     pub program: Arc<Vec<Step>>,
-}
-
-/// A change of a task's attributes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Change {
-    pub nice: Option<i32>,
-    pub policy: Option<SchedPolicy>,
-    pub slice_ns: Option<u64>,
-}
-
-impl Change {
-    pub fn apply(&self, attr: &mut Attr) {
-        attr.nice = self.nice.unwrap_or(attr.nice);
-        attr.policy = self.policy.unwrap_or(attr.policy);
-        attr.slice_ns = self.slice_ns.or(attr.slice_ns);
-    }
-}
-
-/// A timer: one of the task's own, or one that all tasks share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
-    Own(usize),
-    Shared(usize),
 }
 
 /// One of `count` objects of a kind, by index.
@@ -145,29 +105,20 @@ pub enum Step {
     Sleep(Expr, Vary),
     /// Sleeps until the next multiple of this many ns.
     Until(Expr),
-    /// Sleeps until `period` ns after the last use; the first time, `period` ns after `first`. If
-    /// that has passed, the task goes on. With `relative`, the current time then counts as the last
-    /// use.
+    /// Sleeps until `period` ns after the last use of a timer of the task; the first time, `period`
+    /// ns after `first`. If that has passed, the task goes on, and the current time counts as the
+    /// last use.
     Timer {
-        at: Timer,
+        at: usize,
         first: u64,
         period: u64,
-        relative: bool,
     },
     /// Runs until this many ns have passed, at any speed.
     Runtime(u64),
-    /// Percent of its later work that waits for memory.
-    Memory(u64),
-    Attr(Change),
     /// Sends a message with a tag.
     Send(Which, usize),
     Receive(Which),
-    /// Takes all messages that the first channel has, and sends one on the second for each: for the
-    /// newest first, all with the task's stamp.
-    Answer(Which, Which),
     Lock(Which),
-    /// As a lock in user space whose losers call sched_yield(): yields until the lock is free.
-    Poll(Which),
     Unlock(Which),
     /// `Join` waits for a condition from now on. `Block` sleeps until it is signalled, unless that
     /// has happened since.
@@ -177,11 +128,8 @@ pub enum Step {
     Signal(usize, bool),
     Barrier(usize),
     Fork(usize, Expr),
-    /// Forks, and sleeps until the child has exec'd or ended.
-    Vfork(usize),
     /// Sleeps until one of its children has ended.
     Wait,
-    Exec,
     Exit,
     Yield,
     /// Notes the time, which later messages carry.
@@ -197,8 +145,6 @@ pub enum Step {
     Again(usize, usize),
     /// Goes to the step, unless the last message received has this tag.
     Unless(usize, usize),
-    /// Goes to the step, unless the task was the last to come to the barrier.
-    UnlessFirst(usize),
 }
 
 /// Reads a time in ns, a size in bytes or a number, as in the text of a workload.
@@ -248,12 +194,10 @@ impl Load {
         rtapp::parse(text)?.bounded()
     }
 
-    /// The most timers of its own that a task has.
-    pub fn own_timers(&self) -> usize {
+    /// The most timers that a task has.
+    pub fn timers(&self) -> usize {
         let own = |s: &Step| match s {
-            Step::Timer {
-                at: Timer::Own(at), ..
-            } => at + 1,
+            Step::Timer { at, .. } => at + 1,
             _ => 0,
         };
         let steps = self.groups.iter().flat_map(|g| g.program.iter());

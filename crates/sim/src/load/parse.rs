@@ -4,7 +4,7 @@
 use super::expr::{Atom, Expr, Unit};
 use super::text::{Line, at, lines, until};
 use super::whole::MOST;
-use super::{Barrier, Channel, Faults, Group, Load, Measure, Settings, Step, Vary, Which};
+use super::{Channel, Faults, Group, Load, Measure, Settings, Step, Vary, Which};
 use anyhow::{Context, Result, bail, ensure};
 use scx_roost::native::{Attr, SchedPolicy};
 use scx_roost::util::names::instead;
@@ -12,8 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 mod objects;
-
-use objects::CAPACITY;
 
 /// The total that `timers lost` refers to.
 const THOUSAND: u64 = 1000;
@@ -34,7 +32,7 @@ struct Parser<'a> {
     marks: Vec<String>,
     channels: Vec<Channel>,
     locks: usize,
-    barriers: Vec<Barrier>,
+    barriers: Vec<u64>,
     /// Lines for errors: what is measured, and where each lock is unlocked.
     measured: String,
     unlocked: BTreeMap<&'a str, String>,
@@ -49,14 +47,12 @@ pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
         channels: Vec::new(),
         locks: 0,
         conds: 0,
-        timers: 0,
         barriers: Vec::new(),
         groups: Vec::new(),
         warmup: 0,
         duration: None,
         measure: Measure::Time,
         marks: Vec::new(),
-        parallel: false,
         faults: Faults::default(),
         touch: None,
     };
@@ -139,7 +135,6 @@ impl<'a> Parser<'a> {
     fn setting(&mut self, line: &Line<'a>, load: &mut Load) -> Result<()> {
         match &line.words[..] {
             ["param" | "pipe" | "socket" | "lock" | "barrier", ..] => {}
-            ["parallel"] => load.parallel = true,
             ["fault", fault @ ..] => self.fault(fault, &mut load.faults)?,
             ["touch", value @ ..] => load.touch = Some(self.time(value)?),
             ["warmup", value @ ..] => load.warmup = self.time(value)?,
@@ -153,7 +148,7 @@ impl<'a> Parser<'a> {
                 self.measured = at(line);
             }
             _ => bail!(
-                "param, pipe, socket, lock, barrier, warmup, duration, measure, parallel, fault or task was expected"
+                "param, pipe, socket, lock, barrier, warmup, duration, measure, fault or task was expected"
             ),
         }
         Ok(())
@@ -212,14 +207,11 @@ impl<'a> Parser<'a> {
         };
         let mut group = Group {
             name: name.to_string(),
-            kernel: false,
             forked,
             count,
             set: 0,
-            memory: 0,
             attr: Attr::default(),
             cpus: Vec::new(),
-            start: 0,
             program: Arc::default(),
         };
         for part in parts {
@@ -236,11 +228,6 @@ impl<'a> Parser<'a> {
     fn attribute(&mut self, group: &mut Group, part: &[&'a str]) -> Result<()> {
         match part {
             ["set", value @ ..] => group.set = self.known(value, Unit::Size)?,
-            ["memory", value @ ..] => {
-                group.memory = self.known(value, Unit::None)?;
-                ensure!(group.memory <= 100, "memory is at most 100 %");
-            }
-            ["start", value @ ..] => group.start = self.time(value)?,
             ["nice", value] => {
                 let nice = value.parse().ok().filter(|n| (-20..20).contains(n));
                 group.attr.nice = nice.context("a nice level, -20 to 19, was expected")?;
@@ -258,7 +245,7 @@ impl<'a> Parser<'a> {
             ["cpus", list] => group.cpus = vec![range(list)?],
             [list] if !group.cpus.is_empty() => group.cpus.push(range(list)?),
             _ => bail!(
-                "{:?} where set, memory, start, nice, policy or cpus was expected",
+                "{:?} where set, nice, policy or cpus was expected",
                 part.join(" ")
             ),
         }
@@ -295,11 +282,6 @@ impl<'a> Parser<'a> {
                     self.block(body, depth + 1, slot, to)?;
                     to[begin] = Step::Unless(tag, to.len());
                 }
-                ["first"] => {
-                    to.push(Step::UnlessFirst(0));
-                    self.block(body, depth + 1, slot, to)?;
-                    to[begin] = Step::UnlessFirst(to.len());
-                }
                 words => {
                     self.uses(line);
                     to.push(self.step(words).with_context(|| at(line))?);
@@ -334,8 +316,6 @@ impl<'a> Parser<'a> {
                 Step::Send(self.which(which, "a pipe or socket")?, tag)
             }
             ["receive", rest @ ..] => Step::Receive(self.which(rest, "a pipe or socket")?),
-            ["answer", rest @ ..] => self.answer(rest)?,
-            ["lock", rest @ .., "yield"] => Step::Poll(self.which(rest, "a lock")?),
             ["lock", rest @ ..] => Step::Lock(self.which(rest, "a lock")?),
             ["unlock", rest @ ..] => Step::Unlock(self.which(rest, "a lock")?),
             ["barrier", name] => match self.objects.get(name) {
@@ -355,9 +335,7 @@ impl<'a> Parser<'a> {
                 );
                 Step::Fork(group, count)
             }
-            ["vfork", name] => Step::Vfork(self.group_of(name)?),
             ["wait"] => Step::Wait,
-            ["exec"] => Step::Exec,
             ["exit"] => Step::Exit,
             ["yield"] => Step::Yield,
             ["stamp"] => Step::Stamp,
@@ -366,27 +344,10 @@ impl<'a> Parser<'a> {
             ["count", name, by @ ..] => Step::Count(self.mark(name), self.expr(by)?),
             ["latency", name] => Step::Latency(self.mark(name)),
             _ => bail!(
-                "a step was expected: run, sleep, until, send, receive, lock, unlock, barrier, fork, vfork, wait, exec, exit, yield, \
-                 stamp, keep, count, latency, or a block: forever, repeat, on, first"
+                "a step was expected: run, sleep, until, send, receive, lock, unlock, barrier, fork, wait, exit, yield, \
+                 stamp, keep, count, latency, or a block: forever, repeat, on"
             ),
         })
-    }
-
-    /// `words`: CHANNEL on CHANNEL. An answer waits for no room.
-    fn answer(&self, words: &[&str]) -> Result<Step> {
-        let (from, to) = until(words, &["on"]);
-        let to = to.get(1..).context("'on CHANNEL' was expected")?;
-        let [from, to] = [from, to].map(|words| self.which(words, "a pipe or socket"));
-        let (from, to) = (from?, to?);
-        let limited = |which: &Which| {
-            let channel = &self.channels[which.first];
-            channel.capacity < CAPACITY
-        };
-        ensure!(
-            !limited(&from) && !limited(&to),
-            "sockets without 'capacity' were expected"
-        );
-        Ok(Step::Answer(from, to))
     }
 
     fn group_of(&self, name: &str) -> Result<usize> {

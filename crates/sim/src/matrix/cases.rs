@@ -71,13 +71,6 @@ impl Outcomes {
         let values = values.collect::<Result<Vec<f64>>>();
         values.map_err(|e| format!("{e:#}"))
     }
-
-    /// The mean number of busy CPUs. None: it was not run.
-    pub fn busy_cpus(&self, case: Case) -> Option<f64> {
-        let runs = self.0.get(&case)?.as_ref().ok()?;
-        let busy = runs.iter().map(|m| m.busy_ns as f64 / m.ns() as f64);
-        Some(busy.sum::<f64>() / runs.len() as f64)
-    }
 }
 
 impl Ready {

@@ -14,8 +14,6 @@ const SHARE: f64 = 0.975;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
-    /// ns, of the whole run or per counted item.
-    Time,
     /// Counted items per second.
     Rate,
     /// us that this many of a thousand of the workload's latencies do not exceed.
@@ -25,7 +23,6 @@ pub enum Metric {
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Metric::Time => f.pad("time"),
             Metric::Rate => f.pad("rate"),
             Metric::Quantile(permille) => f.pad(&format!("p{}", *permille as f64 / 10.0)),
         }
@@ -33,11 +30,10 @@ impl fmt::Display for Metric {
 }
 
 impl Metric {
-    /// Reads `time`, `rate`, `p99.5` and so on. Errors: there is no such metric.
+    /// Reads `rate`, `p99.5` and so on. Errors: there is no such metric.
     pub fn parse(name: &str) -> Result<Metric> {
         let quantile = name.strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
         match (name, quantile) {
-            ("time", _) => Ok(Metric::Time),
             ("rate", _) => Ok(Metric::Rate),
             (_, Some(percent)) => Ok(Metric::Quantile((percent * 10.0).round() as u64)),
             _ => bail!("there is no metric {name}"),
@@ -46,7 +42,6 @@ impl Metric {
 
     pub fn of(self, m: &Measured) -> Result<f64> {
         Ok(match self {
-            Metric::Time => m.time_of_one(),
             Metric::Rate => 1e9 / m.time_of_one(),
             Metric::Quantile(permille) => {
                 let ns = m.quantile(permille).context("it measures no latency")?;
@@ -56,24 +51,26 @@ impl Metric {
     }
 
     /// How much better `variant` is than `base`, percent. Runs with the same seed are a pair.
-    pub fn gain(self, base: &[f64], variant: &[f64]) -> Figure {
+    pub fn gain(self, base: &[f64], variant: &[f64]) -> Gain {
         match self {
             Metric::Rate => change(base, variant),
-            Metric::Time | Metric::Quantile(_) => change(variant, base),
+            Metric::Quantile(_) => change(variant, base),
         }
     }
 }
 
-/// A figure and its standard error. One run has no error.
+/// How much better a policy is than the base, percent, and the standard error. One run has none.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Figure {
+pub struct Gain {
     pub value: f64,
     pub error: Option<f64>,
+    /// Pairs of runs.
+    pub runs: u64,
 }
 
 /// The change of the mean, percent. Runs with the same seed are a pair, so what the seed does to
 /// both is no error.
-fn change(from: &[f64], to: &[f64]) -> Figure {
+fn change(from: &[f64], to: &[f64]) -> Gain {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (before, after) = (mean(from), mean(to));
     let ratio = after / before;
@@ -81,41 +78,29 @@ fn change(from: &[f64], to: &[f64]) -> Figure {
     let off = from.iter().zip(to).map(|(f, t)| t / after - f / before);
     let spread: f64 = off.map(|off| off * off).sum();
     let error = (spread / (n - 1.0) / n).sqrt() * ratio * 100.0;
-    Figure {
+    Gain {
         value: (ratio - 1.0) * 100.0,
         error: (from.len() > 1).then_some(error),
+        runs: from.len() as u64,
     }
 }
 
-/// How much better a policy is than the base, percent.
-#[derive(Clone, Debug, Serialize)]
-pub struct Gain {
-    pub variant: &'static str,
-    #[serde(flatten)]
-    pub gain: Figure,
-    /// Pairs of runs.
-    pub runs: u64,
-}
-
-/// How far one gain is behind another.
+/// How far ours is behind the base.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Behind {
     pub points: f64,
-    /// The errors of the two gains may explain all of it. One run has no error, so it decides
-    /// nothing.
+    /// The error of the gain may explain all of it. One run has no error, so it decides nothing.
     pub undecided: bool,
 }
 
 impl Gain {
-    /// How far it is behind. None: by no more points than `limit`.
-    pub fn behind(&self, other: &Gain, limit: f64) -> Option<Behind> {
-        let points = other.gain.value - self.gain.value;
-        let errors = self.gain.error.zip(other.gain.error);
-        let runs = self.runs.min(other.runs);
-        let reach = errors.and_then(|(a, b)| reach(a.hypot(b), runs));
+    /// How far it is below 0. None: by no more points than `limit`.
+    pub fn behind(&self, limit: f64) -> Option<Behind> {
+        let points = -self.value;
+        let reach = self.error.and_then(|error| reach(error, self.runs));
         (points > limit).then_some(Behind {
             points,
-            undecided: runs < 2 || reach.is_some_and(|reach| points < reach),
+            undecided: self.runs < 2 || reach.is_some_and(|reach| points < reach),
         })
     }
 }
@@ -132,27 +117,15 @@ mod tests {
 
     #[test]
     fn behind_is_what_errors_do_not_explain() {
-        let figure = |value, error| Gain {
-            variant: "",
-            gain: Figure { value, error },
-            runs: 100,
+        let of = |value: f64, error: Option<f64>, runs: u64| {
+            let gain = Gain { value, error, runs };
+            gain.behind(1.5).map(|b| b.undecided)
         };
-        let of = |ours: Gain, other: Gain| ours.behind(&other, 1.5).map(|b| b.undecided);
-        let one_run = |value| Gain {
-            runs: 1,
-            ..figure(value, None)
-        };
-        assert_eq!(of(one_run(0.0), one_run(50.0)), Some(true));
-        assert_eq!(of(figure(0.0, None), figure(1.5, None)), None);
-        assert_eq!(of(figure(0.0, None), figure(1.6, None)), Some(false));
-        assert_eq!(
-            of(figure(1.0, Some(3.0)), figure(11.0, Some(4.0))),
-            Some(false)
-        );
-        assert_eq!(
-            of(figure(1.1, Some(3.0)), figure(11.0, Some(4.0))),
-            Some(true)
-        );
-        assert_eq!(of(figure(9.0, None), figure(0.0, None)), None);
+        assert_eq!(of(-50.0, None, 1), Some(true));
+        assert_eq!(of(-1.5, None, 100), None);
+        assert_eq!(of(-1.6, None, 100), Some(false));
+        assert_eq!(of(-10.0, Some(5.0), 100), Some(false));
+        assert_eq!(of(-9.9, Some(5.0), 100), Some(true));
+        assert_eq!(of(9.0, None, 100), None);
     }
 }

@@ -63,7 +63,6 @@ impl Case {
             name: format!("swarm {seed}"),
             machine,
             params: params(&mut rng),
-            cpufreq: None,
         };
         Case {
             seed,
@@ -109,7 +108,6 @@ impl Case {
         let (name, settings) = match &self.policy {
             Policy::Ext(settings) => ("sched_ext", settings),
             Policy::Fair(settings) => ("eevdf", settings),
-            other => return format!("{other:?}"),
         };
         let cpus = self.model.machine.cpus.len() as u32;
         let tunables: String = TUNABLES

@@ -89,19 +89,17 @@ fn group(rng: &mut Rng, machine: &Machine, number: u64) -> String {
              task server{n} x {count}{more}:\n    forever\n        receive ask{n}[me]\n        run {other}\n        send reply{n}[me]\n"
         ),
         3 => format!(
-            "lock lock{n}[2]\ntask locker{n} x {count}{given}:\n    forever\n        lock lock{n}[me]{}\n        run {run}\n        \
-             unlock lock{n}[me]\n        sleep {sleep}\n",
-            of(rng, &["", " yield"])
+            "lock lock{n}[2]\ntask locker{n} x {count}{given}:\n    forever\n        lock lock{n}[me]\n        run {run}\n        \
+             unlock lock{n}[me]\n        sleep {sleep}\n"
         ),
         4 => format!(
-            "barrier meet{n} {count}{}\ntask rank{n} x {count}{given}:\n    forever\n        run {run}\n        barrier meet{n}\n",
-            of(rng, &["", " spin 30us"])
+            "barrier meet{n} {count}\ntask rank{n} x {count}{given}:\n    forever\n        run {run}\n        barrier meet{n}\n"
         ),
         5 => format!(
             "task parent{n} x {}{given}:\n    forever\n        fork child{n} x 3\n        repeat 3\n            wait\n        sleep {sleep}\n\
              task child{n} from parent{n}{more}:\n    run {run}\n    {}\n    run {other}\n",
             1 + count / 4,
-            of(rng, &["exec", "yield"])
+            of(rng, &["yield", "exit"])
         ),
         6 => format!(
             "task yielder{n} x {count}{given}:\n    forever\n        run {run}\n        yield\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is above the panels: the meaning of marks, and the colours of tasks.
 
-use super::panel::{IDLE, MIXED, SHARED, WAITS};
+use super::panel::{IDLE, MIXED, SHARED};
 use super::svg::{At, Svg, colour};
 
 /// The most colours that are shown of a group.
@@ -17,15 +17,10 @@ pub fn marks(svg: &mut Svg, (mut x, y): (f64, f64)) {
         svg.text(x + 19.0, y, 11.0, At::Start, text);
         x += width;
     };
-    entry(
-        &colour(0),
-        400.0,
-        "a task, the same colour everywhere; as tall as its CPU is fast",
-    );
+    entry(&colour(0), 260.0, "a task, the same colour everywhere");
     entry(SHARED, 230.0, "both threads of the core are busy");
     entry(IDLE, 70.0, "idle");
     entry(MIXED, 200.0, "many short runs, merged");
-    entry(WAITS, 90.0, "tasks wait");
 }
 
 /// Draws the groups of the workload with the colours of their first tasks, from `x` on, if they fit

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The picture: a panel for each variant, on one time axis. Each CPU has a row, and threads of a
-//! core are neighbours. A bar shows a running task, in the task's colour, as tall as the CPU is
-//! fast. A core is red behind the bars where several of its threads are busy. Below are the work of
-//! the whole machine, and the number of waiting tasks.
+//! core are neighbours. A bar shows a running task, in the task's colour. A core is red behind the
+//! bars where several of its threads are busy.
 
 use super::svg::{At, Svg, colour};
 use super::{Span, Trace, legend};
 use crate::Measured;
-use crate::speed::FULL;
 use scx_roost::machine::{Cpu, Machine, cpulist_text};
 
 const LEFT: f64 = 118.0;
 const PLOT: f64 = 1180.0;
 const RIGHT: f64 = 22.0;
-const STRIP: f64 = 46.0;
 pub const IDLE: &str = "#f1f1f1";
 pub const SHARED: &str = "#e5423a";
 pub const MIXED: &str = "#8a8a8a";
-const WORK: &str = "#3d6f9e";
-pub const WAITS: &str = "#d98a1f";
 /// The height of the smallest readable text, px.
 const LEAST_TEXT: f64 = 6.0;
 /// Narrower bars are drawn together with their neighbours, px.
@@ -49,22 +44,13 @@ pub fn picture(title: &str, machine: &Machine, seen: &[(Trace, Measured)]) -> St
     let axis = Axis {
         ns: longest.unwrap_or(0),
     };
-    let waiting = seen.iter().flat_map(|(t, _)| &t.waiting).map(|w| w.1).max();
     let mut svg = Svg::default();
     svg.text(LEFT, 24.0, 17.0, At::Start, title);
     legend::marks(&mut svg, (LEFT, 46.0));
     let groups = seen.first().map_or(&[][..], |(trace, _)| &trace.groups);
     let mut y = legend::groups(&mut svg, (LEFT, 64.0), PLOT, groups);
     for (trace, measured) in seen {
-        y = panel(
-            &mut svg,
-            y,
-            &rows,
-            &axis,
-            trace,
-            measured,
-            waiting.unwrap_or(0),
-        );
+        y = panel(&mut svg, y, &rows, &axis, trace, measured);
     }
     ticks(&mut svg, y, &axis);
     svg.document(LEFT + PLOT + RIGHT, y + 40.0)
@@ -125,7 +111,6 @@ fn panel(
     axis: &Axis,
     trace: &Trace,
     measured: &Measured,
-    most_waiting: usize,
 ) -> f64 {
     let y = top + 22.0;
     svg.text(
@@ -145,16 +130,7 @@ fn panel(
     for (at, lane) in rows.cpus.iter().zip(&lanes.0) {
         bars(svg, (at.0, y + at.1), rows.row, axis, trace, lane);
     }
-    strips(
-        svg,
-        y + rows.height + 8.0,
-        rows,
-        axis,
-        trace,
-        &lanes,
-        most_waiting,
-    );
-    y + rows.height + 8.0 + STRIP + 16.0
+    y + rows.height + 24.0
 }
 
 /// Counts, not rates: the window is only a moment of the run.
@@ -214,25 +190,14 @@ fn numbers(svg: &mut Svg, middle: f64, height: f64, cpus: &[&Cpu]) {
     }
 }
 
-/// For each row: which task runs when, and how fast.
-struct Lanes(Vec<Vec<Piece>>);
-
-#[derive(Clone, Copy)]
-struct Piece {
-    task: usize,
-    from: u64,
-    to: u64,
-    rate: u64,
-}
+/// The spans of each row.
+struct Lanes(Vec<Vec<Span>>);
 
 impl Lanes {
     fn new(rows: &Rows, trace: &Trace) -> Lanes {
         let lane = |cpu: &Cpu| {
-            let cpu = usize::from(cpu.id);
-            let speeds = trace.speeds.iter().filter(|s| s.cpu == cpu);
-            let speeds: Vec<(u64, u64)> = speeds.map(|s| (s.at, s.rate)).collect();
-            let spans = trace.spans.iter().filter(|s| s.cpu == cpu);
-            spans.flat_map(|span| pieces(span, &speeds)).collect()
+            let own = trace.spans.iter().filter(|s| s.cpu == usize::from(cpu.id));
+            own.copied().collect()
         };
         Lanes(rows.cpus.iter().map(|(cpu, _)| lane(cpu)).collect())
     }
@@ -243,172 +208,57 @@ impl Lanes {
         for (cpus, from, to) in rows.groups(|c| c.core) {
             let lanes = &self.0[first..first + cpus.len()];
             first += cpus.len();
-            let edges = edges(lanes, |_| 1);
+            let edges = edges(lanes);
             for pair in edges.windows(2).filter(|pair| pair[0].1 > 1) {
-                let (left, right) = (
-                    axis.x(trace.since, pair[0].0),
-                    axis.x(trace.since, pair[1].0),
-                );
+                let left = axis.x(trace.since, pair[0].0);
+                let right = axis.x(trace.since, pair[1].0);
                 svg.rect(left, y + from, right - left, to - from, SHARED);
             }
         }
     }
 }
 
-/// A span, cut where the speed changes.
-fn pieces(span: &Span, speeds: &[(u64, u64)]) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut from = span.from;
-    let begin = speeds.partition_point(|s| s.0 <= span.from).max(1) - 1;
-    for (i, &(_, rate)) in speeds.iter().enumerate().skip(begin) {
-        let next = speeds.get(i + 1).map_or(span.to, |s| s.0).min(span.to);
-        if next > from {
-            pieces.push(Piece {
-                task: span.task,
-                from,
-                to: next,
-                rate,
-            });
-            from = next;
-        }
-        if from >= span.to {
-            break;
-        }
-    }
-    pieces
-}
-
-/// The sum of a value over overlapping pieces, from each time on.
-fn edges(lanes: &[Vec<Piece>], value: impl Fn(&Piece) -> i64) -> Vec<(u64, i64)> {
-    let mut steps: Vec<(u64, i64)> = Vec::new();
-    for piece in lanes.iter().flatten() {
-        steps.push((piece.from, value(piece)));
-        steps.push((piece.to, -value(piece)));
-    }
+/// The number of spans that overlap, from each time on.
+fn edges(lanes: &[Vec<Span>]) -> Vec<(u64, i64)> {
+    let ends = |span: &Span| [(span.from, 1), (span.to, -1)];
+    let mut steps: Vec<(u64, i64)> = lanes.iter().flatten().flat_map(ends).collect();
     steps.sort_unstable();
-    let mut edges: Vec<(u64, i64)> = Vec::new();
     let mut sum = 0;
-    for (at, by) in steps {
-        sum += by;
-        match edges.last_mut() {
-            Some(last) if last.0 == at => last.1 = sum,
-            _ => edges.push((at, sum)),
-        }
+    for (_, count) in &mut steps {
+        sum += *count;
+        *count = sum;
     }
-    edges
+    steps
 }
 
 /// Draws the bars of a row. Narrow ones are gathered until a wide one comes.
-fn bars(
-    svg: &mut Svg,
-    (cpu, y): (&Cpu, f64),
-    row: f64,
-    axis: &Axis,
-    trace: &Trace,
-    lane: &[Piece],
-) {
-    let mut mixed: Option<(f64, f64, f64)> = None;
-    let draw = |svg: &mut Svg, (left, right, height): (f64, f64, f64), fill: &str| {
-        svg.rect(left, y + row - height, right - left, height, fill);
+fn bars(svg: &mut Svg, (cpu, y): (&Cpu, f64), row: f64, axis: &Axis, trace: &Trace, lane: &[Span]) {
+    let height = row - 1.0;
+    let mut mixed: Option<(f64, f64)> = None;
+    let draw = |svg: &mut Svg, (left, right): (f64, f64)| {
+        svg.rect(left, y + 1.0, right - left, height, MIXED);
     };
-    for piece in lane {
-        let (left, right) = (
-            axis.x(trace.since, piece.from),
-            axis.x(trace.since, piece.to),
-        );
-        let height = (row - 1.0) * piece.rate as f64 / FULL as f64;
+    for span in lane {
+        let left = axis.x(trace.since, span.from);
+        let right = axis.x(trace.since, span.to);
         let near = mixed.filter(|m| left - m.1 < NARROW);
         if right - left < NARROW {
-            let bar = near.map_or((left, right, height), |m| (m.0, right, m.2.max(height)));
             if let Some(old) = mixed.filter(|_| near.is_none()) {
-                draw(svg, old, MIXED);
+                draw(svg, old);
             }
-            mixed = Some(bar);
+            mixed = Some((near.map_or(left, |m| m.0), right));
             continue;
         }
         if let Some(old) = mixed.take() {
-            draw(svg, old, MIXED);
+            draw(svg, old);
         }
-        let title = format!("{}, CPU {}", trace.tasks[piece.task], cpu.id);
-        let (top, fill) = (y + row - height, colour(piece.task));
-        svg.titled(left, top, right - left, height, &fill, &title);
+        let title = format!("{}, CPU {}", trace.tasks[span.task], cpu.id);
+        let width = right - left;
+        svg.titled(left, y + 1.0, width, height, &colour(span.task), &title);
     }
     if let Some(old) = mixed {
-        draw(svg, old, MIXED);
+        draw(svg, old);
     }
-}
-
-/// The mean of steps over each pixel.
-fn means(axis: &Axis, trace: &Trace, steps: &[(u64, f64)]) -> Vec<f64> {
-    let mut sums = vec![0.0; PLOT as usize];
-    let ends = steps.iter().skip(1).map(|s| s.0).chain([trace.until]);
-    for (&(at, value), end) in steps.iter().zip(ends) {
-        let (from, to) = (
-            axis.x(trace.since, at) - LEFT,
-            axis.x(trace.since, end) - LEFT,
-        );
-        for pixel in from as usize..(to.ceil() as usize).min(sums.len()) {
-            let (left, right) = (from.max(pixel as f64), to.min(pixel as f64 + 1.0));
-            sums[pixel] += value * (right - left).max(0.0);
-        }
-    }
-    sums
-}
-
-fn mean(trace: &Trace, steps: &[(u64, f64)]) -> f64 {
-    let ends = steps.iter().skip(1).map(|s| s.0).chain([trace.until]);
-    let sum: f64 = steps
-        .iter()
-        .zip(ends)
-        .map(|(s, end)| s.1 * (end - s.0) as f64)
-        .sum();
-    sum / (trace.until - trace.since).max(1) as f64
-}
-
-/// Draws the work of all CPUs, as cores at full speed, and the number of waiting tasks.
-fn strips(
-    svg: &mut Svg,
-    y: f64,
-    rows: &Rows,
-    axis: &Axis,
-    trace: &Trace,
-    lanes: &Lanes,
-    most_waiting: usize,
-) {
-    let cores = rows.groups(|c| c.core).len() as f64;
-    let work: Vec<(u64, f64)> = edges(&lanes.0, |p| p.rate as i64)
-        .into_iter()
-        .map(|(at, sum)| (at, sum as f64 / FULL as f64))
-        .collect();
-    let waiting: Vec<(u64, f64)> = trace.waiting.iter().map(|w| (w.0, w.1 as f64)).collect();
-    let width = axis.x(trace.since, trace.until) - LEFT;
-    let half = STRIP / 2.0;
-    let strip = |svg: &mut Svg, y: f64, steps: &[(u64, f64)], most: f64, fill: &str| {
-        svg.rect(LEFT, y, width, half - 3.0, IDLE);
-        let points: Vec<(f64, f64)> = means(axis, trace, steps)
-            .into_iter()
-            .take(width as usize)
-            .enumerate()
-            .map(|(x, v)| {
-                let height = (v / most.max(1.0)).min(1.0) * (half - 3.0);
-                (LEFT + x as f64, y + half - 3.0 - height)
-            })
-            .collect();
-        svg.area(&points, y + half - 3.0, fill);
-    };
-    strip(svg, y, &work, cores, WORK);
-    strip(svg, y + half, &waiting, most_waiting as f64, WAITS);
-    let label = |svg: &mut Svg, y: f64, text: String| svg.text(LEFT - 6.0, y, 10.0, At::End, &text);
-    label(
-        svg,
-        y + 14.0,
-        format!("work: {:.2} cores", mean(trace, &work)),
-    );
-    label(
-        svg,
-        y + half + 14.0,
-        format!("wait: {:.2} tasks", mean(trace, &waiting)),
-    );
 }
 
 /// The axis of time, from the end of the warm-up.

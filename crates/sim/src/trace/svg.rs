@@ -38,22 +38,6 @@ impl Svg {
         );
     }
 
-    /// An area below points, down to `base`.
-    pub fn area(&mut self, points: &[(f64, f64)], base: f64, fill: &str) {
-        let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return;
-        };
-        let _ = write!(
-            self.body,
-            "<polygon fill=\"{fill}\" points=\"{:.2},{base:.2}",
-            first.0
-        );
-        for (x, y) in points {
-            let _ = write!(self.body, " {x:.2},{y:.2}");
-        }
-        let _ = writeln!(self.body, " {:.2},{base:.2}\"/>", last.0);
-    }
-
     pub fn text(&mut self, x: f64, y: f64, size: f64, at: At, text: &str) {
         let anchor = match at {
             At::Start => "start",

@@ -14,7 +14,7 @@ pub fn workloads(input: &[u8]) {
     let Ok(load) = load else {
         return;
     };
-    let _ = (load.tasks(), load.depth(), load.own_timers());
+    let _ = (load.tasks(), load.depth(), load.timers());
     for group in &load.groups {
         let _ = group.mask(16);
     }

@@ -4,6 +4,7 @@
 use roost_sim::{Asked, Policy, Wanted, parse, run};
 use scx_roost::policy::features::{FITS_MARGIN, FITS_RT, bits};
 use scx_roost::policy::settings::Settings;
+use std::process::Command;
 
 fn wanted(args: &str) -> anyhow::Result<Wanted> {
     let words = format!("roost-sim {args}");
@@ -15,7 +16,7 @@ fn wanted(args: &str) -> anyhow::Result<Wanted> {
 
 #[test]
 fn what_is_typed_is_run() {
-    let args = "primesieve --set threads=2 --variant mainline --variant roost+claim=off --seeds 2 --seed 5 --param noise_rate=0";
+    let args = "primesieve --set threads=2 --variant mainline --variant roost+claim=off --seeds 2 --seed 5";
     let Wanted::Compare(plan) = wanted(args).unwrap() else {
         panic!("{args}");
     };
@@ -75,10 +76,6 @@ fn what_is_wrong_is_one_sentence() {
         ),
         ("nas --variant roost+fits-margin=100", "fits-margin 100: "),
         (
-            "nas --variant pinned:roost",
-            "variant pinned:roost: it takes no preset",
-        ),
-        (
             "nas --variant roost+claim=maybe",
             "claim must be on or off, not maybe",
         ),
@@ -106,6 +103,41 @@ fn what_is_wrong_is_one_sentence() {
         assert!(error.contains(told), "{args}: {error}");
     }
     assert!(matches!(wanted("--list").unwrap(), Wanted::List));
+}
+
+/// Errors of the command line, of names, and of a file: the exit status, and one line.
+#[test]
+fn an_error_is_one_line_with_its_status() {
+    for (args, status, told) in [
+        ("tbenc", 2, "'tbench'"),
+        ("tbench --machine tr-3970", 2, "'tr-3970x'"),
+        ("tbench --variant mainlin", 2, "'mainline'"),
+        ("tbench --param smt=1", 2, "there is no parameter smt"),
+        ("tbench --param smt_spee=1", 2, "'smt_speed'"),
+        ("tbench --set clents=1", 1, "'clients'"),
+        ("tbench --seed -1", 2, "expected a whole number from 0 on"),
+        (
+            "tbench --seed 99999999999999999999999",
+            2,
+            "expected a smaller number",
+        ),
+        ("fork --seeds 0", 2, "see roost-sim --help"),
+        ("/dev/zero", 1, "/dev/zero"),
+        ("/dev/null/x.json", 1, "/dev/null/x.json"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_roost-sim"))
+            .args(args.split(' '))
+            .output()
+            .expect("it runs");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{args}: {stderr}");
+        assert!(stderr.starts_with("roost-sim: "), "{args}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{args}: {stderr}");
+        assert!(stderr.contains(told), "{args}: {stderr}");
+        assert!(output.stdout.is_empty(), "{args}");
+    }
+    let help = parse(["roost-sim", "--help"]).expect("help is no error");
+    assert!(matches!(help, Asked::Text(text) if text.contains("--matrix")));
 }
 
 #[test]
@@ -139,7 +171,6 @@ fn options_that_would_be_ignored_are_refused() {
         "--variant roost",
         "--set ranks=3",
         "--counters",
-        "--trace x",
         "--svg x",
         "--window 1ms",
         "--check",
@@ -160,15 +191,13 @@ fn options_that_would_be_ignored_are_refused() {
             );
         }
     }
-    for option in ["--beside", "--short", "--swarm-count 2", "--window 1ms"] {
+    for option in ["--short", "--swarm-count 2", "--window 1ms"] {
         assert!(wanted(&format!("nas {option}")).is_err(), "nas {option}");
     }
     for args in [
         "--matrix --short --seeds 2 --seed 7 --param smt_speed=0.6",
-        "--matrix --beside --seeds 5",
         "--swarm 3 --swarm-count 2",
         "nas --svg x --window 1ms",
-        "nas --svg x --trace y --window 1ms",
     ] {
         assert!(wanted(args).is_ok(), "{args}: {:?}", wanted(args));
     }
@@ -191,5 +220,4 @@ fn a_variant_is_a_policy() {
     };
     assert_eq!(settings.value(&FITS_MARGIN, 64), 20);
     assert_eq!(settings.value(&FITS_RT, 64), 1);
-    assert_eq!(Policy::parse("pinned").unwrap(), Policy::Pinned);
 }

@@ -95,7 +95,6 @@ fn an_error_is_reported_with_its_line() {
             "task a, policy 1:\n    exit",
             "policy 1 where 0, 3 (SCHED_BATCH) or 5 (SCHED_IDLE) was expected",
         ),
-        ("task a, memory 101:\n    exit", "memory is at most 100 %"),
         (
             "task a x me:\n    exit",
             "a number that is known from the start was expected",
@@ -152,14 +151,6 @@ fn an_error_is_reported_with_its_line() {
             "line 2: \"repeat -3\": \"-3\" is below 0",
         ),
         ("task a:\n    until 0us", "a period above 0 was expected"),
-        (
-            "socket p capacity 2\nsocket q\ntask a:\n    answer p on q",
-            "sockets without 'capacity' were expected",
-        ),
-        (
-            "socket p\ntask a:\n    answer p",
-            "'on CHANNEL' was expected",
-        ),
         (
             "duration 0ms\ntask a:\n    exit",
             "a duration above 0 was expected",

@@ -2,22 +2,15 @@
 //! The machine around the policy: each mechanism alone, against values computed from its
 //! parameters.
 
-use crate::runs::{counted, smt};
+use crate::runs::counted;
 use crate::support;
 use roost_sim::load::Load;
 use roost_sim::{MACHINES, Measured, Model, Params, Policy, Scenario, model};
 use scx_roost::machine::Cpu;
 
-/// Without kernel threads, which come at random times.
-fn quiet(model: &Model) -> Model {
-    let mut model = model.clone();
-    model.params.set("noise_rate", 0.0).unwrap();
-    model
-}
-
 fn run_on(model: &Model, text: &str) -> Measured {
     let scenario = Scenario {
-        model: &quiet(model),
+        model,
         load: Load::parse(text, &Default::default()).unwrap(),
         policy: &Policy::parse("mainline").unwrap(),
         seed: 1,
@@ -34,12 +27,9 @@ fn a_machine_has_what_its_row_says_and_else_what_any_has() {
         (smt("tr-3970x"), smt("ryzen-3400g"), smt("*")),
         (0.6, 0.6, 0.6)
     );
-    // 133 us for the machine in each of its modes; steps of 4 ms in one mode only.
-    for (mode, step) in [("passive", 4_000_000), ("active", 500_000)] {
-        let params = Params::of(&format!("e7-8870v4/{mode}"));
-        assert_eq!(params.ns("idle_deep_exit"), 133_000);
-        assert_eq!(params.ns("freq_step"), step, "{mode}");
-    }
+    let params = Params::of("e7-8870v4");
+    assert_eq!(params.ns("idle_deep_exit"), 133_000);
+    assert_eq!(params.ns("freq_step"), 4_000_000);
 }
 
 #[test]
@@ -88,7 +78,7 @@ fn every_parameter_has_a_range_and_a_source() {
         params.all().iter().map(|p| p.name).collect()
     };
     let any = names("*");
-    assert!(any.len() > 50);
+    assert!(any.len() > 40);
     for (machine, _) in MACHINES {
         assert_eq!(names(machine), any, "{machine}");
     }
@@ -101,7 +91,7 @@ fn the_machines_have_their_topologies() {
     for (name, nodes, llcs, cores, cpus) in [
         ("tr-3970x", 1, 8, 32, 64),
         ("ryzen-3400g", 1, 1, 4, 8),
-        ("e7-8870v4/passive", 4, 4, 80, 160),
+        ("e7-8870v4", 4, 4, 80, 160),
         ("epyc-9654-2s", 2, 24, 192, 384),
         ("epyc-zen3-2s", 2, 16, 128, 256),
         ("fleming-2x24", 2, 2, 24, 48),
@@ -186,58 +176,6 @@ fn within(got: f64, expected: f64, off: f64) {
     );
 }
 
-/// Two tasks that pass a message back and forth; the second runs on `cpu`.
-fn ping_pong(cpu: usize) -> String {
-    format!(
-        "pipe there\npipe back\n\
-         task a, cpus 0:\n    forever\n        run 10us\n        send there\n        receive back\n        count turns\n\
-         task b, cpus {cpu}:\n    forever\n        receive there\n        run 10us\n        send back\n"
-    )
-}
-
-/// Each of two messages needs two times 10 lines (for the sender and for the receiver), that of the
-/// idle CPU's list of wakeups, and the one that it waits for.
-#[test]
-fn lines_cost_by_how_far_they_come() {
-    for (name, pairs) in [
-        ("tr-3970x", [(1, 38.0), (4, 92.0)].as_slice()),
-        ("epyc-zen3-2s", &[(1, 18.0), (8, 84.0), (64, 200.0)]),
-    ] {
-        let model = model(name).unwrap();
-        let (first, line) = pairs[0];
-        let near = each(&model, &ping_pong(first));
-        for &(cpu, far) in &pairs[1..] {
-            let more = each(&model, &ping_pong(cpu)) - near;
-            within(more, 2.0 * 22.0 * (far - line), 20.0);
-        }
-    }
-}
-
-#[test]
-fn the_number_of_lines_is_a_parameter() {
-    let mut model = model("tr-3970x").unwrap();
-    let before = each(&model, &ping_pong(4));
-    model.params.set("lines_message", 20.0).unwrap();
-    within(
-        each(&model, &ping_pong(4)) - before,
-        4.0 * 10.0 * 92.0,
-        20.0,
-    );
-}
-
-/// Two tasks take a lock, seldom at the same time. Each time 2 lines come from the other task. A
-/// turn is counted for one of them.
-#[test]
-fn a_lock_is_handed_over() {
-    let text = |cpu: usize| {
-        let program = "    forever\n        lock l\n        run 100ns\n        unlock l\n        run 100us +- 5%\n        count turns\n";
-        format!("lock l\ntask a, cpus 0:\n{program}task b, cpus {cpu}:\n{program}")
-    };
-    let model = model("epyc-9654-2s").unwrap();
-    let more = each(&model, &text(100)) - each(&model, &text(1));
-    within(more, 2.0 * (200.0 - 20.0) / 2.0, 60.0);
-}
-
 /// Tasks that take turns on CPU 0, and run for `run` each time.
 /// By SCHED_BATCH none preempts another, so each runs once in each round.
 fn ring(set: &str, tasks: usize, run: &str) -> String {
@@ -282,58 +220,13 @@ fn a_short_run_loads_only_what_it_touches() {
     within(turns("400kB") - turns("0"), 2.0 * x * 30.0, 300.0);
 }
 
-/// Two hogs of 400 kB on a core with an L2 of 512 kB: each has 256 kB, and loads 144 of 400 kB at
-/// 30 us a MB, in the time in which it touches them: 130 us a MB, or as the workload says.
-#[test]
-fn threads_of_a_core_share_its_cache() {
-    let model = model("tr-3970x").unwrap();
-    let of = |touch: &str, set: &str| {
-        let hog = |cpu: u32, counts: &str| {
-            format!(
-                "task hog{cpu}, cpus {cpu}, set {set}:\n    forever\n        run 100us\n{counts}"
-            )
-        };
-        let hogs = hog(0, "        count turns\n") + &hog(32, "");
-        each(&model, &(touch.to_string() + &hogs))
-    };
-    for (touch, us) in [("", 130.0), ("touch 40us\n", 40.0)] {
-        let slower = of(touch, "400kB") / of(touch, "0");
-        within(slower, 1.0 + 144.0 * 30.0 / (400.0 * us), 0.002);
-    }
-    within(of("", "256kB") / of("", "0"), 1.0, 0.001);
-}
-
 /// 100 tasks of 100 kB in an LLC of 30 MB. Each finds all of its data there, and loads an L2 of 256
 /// kB at 30 us a MB.
 #[test]
 fn a_cache_holds_of_as_many_as_fit() {
-    let model = quiet(&model("fleming-2x24").unwrap());
+    let model = model("fleming-2x24").unwrap();
     let of = |set: &str| each(&model, &ring(set, 100, "20us"));
     within(of("100kB") - of("0"), 100.0 * 100.0 * 30.0, 2e4);
-}
-
-/// Two tasks of 12 MB in an LLC of 16 MB: each finds 4 MB of its own and loads 8 MB at 270 us a MB.
-/// If the other seven CPUs use 1 MB each, 9 MB are left for the eighth, and each of its tasks finds
-/// 7 MB. If they use 4 MB each, each of the eight CPUs has 2 MB, which stay there. In 2 ms a task
-/// touches 12 MB, at 130 us a MB.
-#[test]
-fn no_task_loads_more_than_its_share_of_a_cache() {
-    let model = quiet(&model("tr-3970x").unwrap());
-    let cost = |others: &str| {
-        let hogs: String = [1, 2, 3, 32, 33, 34, 35]
-            .map(|cpu| {
-                format!("task hog{cpu}, cpus {cpu}, set {others}:\n    forever\n        run 10s\n")
-            })
-            .concat();
-        let of = |set: &str| each(&model, &(ring(set, 2, "2ms") + &hogs));
-        of("12MB") - of("0")
-    };
-    let of = |set: &str| each(&model, &ring(set, 2, "2ms"));
-    within(of("12MB") - of("0"), 2.0 * 8.0 * 270e3, 5e4);
-    // It also runs slower, beside a busy thread and with four busy cores; one turn more or less is
-    // 0.05 ms.
-    within(cost("1MB"), 2.0 * 2.0 * 270e3 / smt(), 1.5e5);
-    within(cost("4MB"), 0.0, 1e5);
 }
 
 /// After 900 us of idling the L2 is empty, so 400 kB are loaded again. With C2 disabled it stays
@@ -385,33 +278,6 @@ fn a_move_costs_by_its_distance() {
     }
 }
 
-// ---- threads of the kernel ----
-
-/// A machine without work except that of its kernel threads.
-fn kernel_time(model: &Model, seconds: u64) -> Measured {
-    let scenario = Scenario {
-        model,
-        load: Load::parse(
-            &format!("duration {seconds}s\nmeasure rate turns\ntask a:\n    forever\n        sleep 1s\n        count turns\n"),
-            &Default::default(),
-        )
-        .unwrap(),
-        policy: &Policy::parse("mainline").unwrap(),
-        seed: 1,
-    };
-    scenario.run().unwrap()
-}
-
-/// 20 a second on each of 64 CPUs, each of 20 us and a switch of 0.5 us.
-#[test]
-fn noise_comes_as_often_as_it_should() {
-    let model = model("tr-3970x").unwrap();
-    let with = kernel_time(&model, 10);
-    let runs = 10.0 * 64.0 * 20.0;
-    within(with.busy_ns as f64 / 20_500.0, runs, runs / 20.0);
-    assert!(kernel_time(&quiet(&model), 10).busy_ns < 1_000_000);
-}
-
 // ---- frequencies ----
 
 /// schedutil goes where it is asked to, with a quarter added. A new task is estimated to use half
@@ -421,7 +287,7 @@ fn noise_comes_as_often_as_it_should() {
 /// ms, 45 in all. Steps, ticks of 4 ms and the lag of u add some.
 #[test]
 fn schedutil_follows_utilisation() {
-    let model = quiet(&model("e7-8870v4/passive").unwrap());
+    let model = model("e7-8870v4").unwrap();
     for policy in ["mainline", "eevdf"] {
         let lost = counts(policy, &model, "task a, cpus 0:\n    run 1s\n").result() - 1e9;
         within(lost, 55e6, 12e6);
@@ -434,7 +300,7 @@ fn schedutil_follows_utilisation() {
 /// C6, which would make each sleep 0.13 ms longer.
 #[test]
 fn schedutil_is_asked_for_small_steps() {
-    let mut model = quiet(&model("e7-8870v4/passive").unwrap());
+    let mut model = model("e7-8870v4").unwrap();
     model.params.set("idle_deep", 0.0).unwrap();
     let text = "warmup 2s\nduration 2s\nmeasure rate turns\n\
         task a, cpus 0:\n    forever\n        run 3ms\n        sleep 1ms\n        count turns\n";
@@ -449,11 +315,12 @@ fn schedutil_is_asked_for_small_steps() {
 /// restarts it would have 0.625 all the time.
 #[test]
 fn a_restarted_scheduler_has_the_highest_frequency() {
-    let mut model = model("e7-8870v4/passive").unwrap();
+    let mut model = model("e7-8870v4").unwrap();
     // With steps of 0.5 ms, of any size.
-    model.params = Params::of("e7-8870v4");
-    model.params.set("governor", 1.0).unwrap();
-    let model = quiet(&model);
+    model.params = Params::of("*");
+    for (name, value) in [("governor", 1.0), ("freq_step", 0.5)] {
+        model.params.set(name, value).unwrap();
+    }
     let text = "fault hotplug 3ms\ntask a, cpus 0:\n    run 100ms\n";
     let slower = counts("mainline", &model, text).result() / 100e6;
     let expected = 12.0 / (12.0 - 3.0 * 0.375) + 0.5 * 0.6 / 100.0;
@@ -463,7 +330,7 @@ fn a_restarted_scheduler_has_the_highest_frequency() {
 /// A core is as fast as the busy thread that asks for most.
 #[test]
 fn a_light_thread_does_not_slow_its_sibling_down() {
-    let model = quiet(&model("e7-8870v4/passive").unwrap());
+    let model = model("e7-8870v4").unwrap();
     let hog = "warmup 2s\nduration 2s\nmeasure rate turns\n\
         task a, cpus 0:\n    forever\n        run 1ms\n        count turns\n";
     let light = "task b, cpus 80:\n    forever\n        run 30us\n        sleep 5ms\n";
@@ -477,7 +344,7 @@ fn a_light_thread_does_not_slow_its_sibling_down() {
 /// tenths.
 #[test]
 fn hardware_goes_up_while_a_core_is_busy_and_down_while_it_idles() {
-    let mut model = quiet(&model("tr-3970x").unwrap());
+    let mut model = model("tr-3970x").unwrap();
     for (name, value) in [("governor", 2.0), ("freq_ramp", 10.0), ("freq_step", 1.0)] {
         model.params.set(name, value).unwrap();
     }
@@ -489,44 +356,6 @@ fn hardware_goes_up_while_a_core_is_busy_and_down_while_it_idles() {
     within(lost(1000) - ticks, 2.0 * ramp, 0.5e6);
     // In 3 ms it goes down by three of ten steps.
     within(lost(3) - ticks, ramp + 0.51e6 * (0.3 + 0.2 + 0.1), 0.3e6);
-}
-
-/// schedutil on a policy of two cores: the light task gets the frequency of the hog on the other
-/// core. On a policy of its own its core has a low one.
-#[test]
-fn cores_that_share_a_frequency_have_that_of_the_neediest() {
-    let mut model = quiet(&model("e7-8870v4/passive").unwrap());
-    let text = "warmup 1s\nduration 1s\nmeasure latency turn\n\
-        task hog, cpus 0:\n    forever\n        run 1ms\n\
-        task light, cpus 1:\n    forever\n        stamp\n        run 1ms\n        latency turn\n        sleep 9ms\n";
-    let mut turn = |cores: f64, policy: &str| {
-        model.params.set("freq_cores", cores).unwrap();
-        counts(policy, &model, text).result()
-    };
-    for policy in ["mainline", "eevdf"] {
-        let (own, shared) = (turn(1.0, policy), turn(2.0, policy));
-        within(shared, 1e6, 0.08e6);
-        assert!(own > 1.5 * shared, "{policy}: {own} {shared}");
-    }
-}
-
-/// Which CPUs share a frequency is read from cpufreq, if there is one, and passed to the daemon.
-#[test]
-fn frequency_domains_are_those_of_cpufreq() {
-    let mut model = model("tr-3970x").unwrap();
-    let related = |model: &Model, cpu: usize| model.policies().of(cpu).unwrap().related.clone();
-    assert_eq!(related(&model, 1), [1, 33]);
-    model.params.set("freq_cores", 4.0).unwrap();
-    assert_eq!(related(&model, 33), [0, 1, 2, 3, 32, 33, 34, 35]);
-    let policy = scx_roost::machine::Policy {
-        related: vec![1, 8],
-        ..Default::default()
-    };
-    let mut cpus = vec![None; 64];
-    (cpus[1], cpus[8]) = (Some(policy.clone()), Some(policy));
-    model.cpufreq = Some(scx_roost::machine::Policies { cpus, odd: vec![] });
-    // A core has one clock, whatever the files say.
-    assert_eq!(related(&model, 1), [1, 8, 33]);
 }
 
 /// A CPU of half the capacity takes twice the time.
@@ -554,12 +383,12 @@ fn counts(preset: &str, model: &Model, text: &str) -> Measured {
 
 /// A machine whose cores take 30 ms from their lowest frequency, 0.4 of the highest, to that.
 fn slow() -> Model {
-    let mut model = model("e7-8870v4/passive").unwrap();
-    model.params = Params::of("e7-8870v4");
+    let mut model = model("e7-8870v4").unwrap();
+    model.params = Params::of("*");
     for (name, value) in [("governor", 2.0), ("freq_ramp", 30.0), ("freq_step", 1.0)] {
         model.params.set(name, value).unwrap();
     }
-    quiet(&model)
+    model
 }
 
 /// If every core idles at its lowest frequency, each fork is delayed whose child goes to another
@@ -578,36 +407,11 @@ fn slow_cpus_delay_moves() {
             let m = counts(&policy, model, text);
             ["delay_fork", "delay_fast"].map(|name| counted(&m, name))
         };
-        let fast = quiet(&model("tr-3970x").unwrap());
+        let fast = model("tr-3970x").unwrap();
         let (slow, fast) = (forks(&slow(), &short), forks(&fast, text));
         assert!(slow[0] > 50 && slow[1] == 0, "{class} {slow:?}");
         assert!(fast[0] == 0 && fast[1] > 50, "{class} {fast:?}");
     }
-}
-
-/// A chain of forks and waits, one child at a time, each using 5 ms of CPU time. The kernel's
-/// descent picks the least used core for each child. That is cold, so the child takes 10 ms, by
-/// 0.4 t + 0.01 t^2 = 5. With a delay it runs on its parent's CPU. The 50 ms of the parent take 59.
-#[test]
-fn a_chain_of_forks_stays_on_a_fast_core_if_moves_are_delayed() {
-    let text = "warmup 0s\nmeasure time\n\
-        task child from a:\n    exec\n    run 5ms\n\
-        task a:\n    run 50ms\n    repeat 50\n        fork child x 1\n        run 20us\n        wait\n";
-    let model = slow();
-    let time = |policy: &str| counts(policy, &model, text).result();
-    let (cold, warm) = (
-        time("eevdf:mainline"),
-        time("eevdf:smove+freq-threshold=1200000"),
-    );
-    assert!((550e6..650e6).contains(&cold), "{cold}");
-    assert!((300e6..340e6).contains(&warm), "{warm}");
-    // A CPU that has not ticked yet counts as slow, as in the source, though the threshold is below
-    // every frequency.
-    within(
-        time("eevdf:smove+freq-threshold=1000000"),
-        warm,
-        warm / 50.0,
-    );
 }
 
 // ---- a machine of files ----

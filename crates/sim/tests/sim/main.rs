@@ -3,11 +3,11 @@
 
 mod clock;
 mod command;
+mod documents;
 mod fair;
 mod loads;
 mod machine;
 mod matrix;
-mod others;
 mod pictures;
 mod rtapp;
 mod runs;

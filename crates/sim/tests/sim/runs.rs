@@ -5,7 +5,6 @@ use roost_sim::load::Load;
 use roost_sim::{Measured, Params, Policy, Scenario, WORKLOADS, model};
 use scx_roost::native::stat_of;
 
-/// Without kernel threads, which come at random times.
 pub fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measured {
     let params = params
         .iter()
@@ -14,7 +13,6 @@ pub fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measu
     scenario(load, policy, seed).unwrap()
 }
 
-/// Without kernel threads, which come at random times.
 pub fn scenario(load: Load, policy: &str, seed: u64) -> anyhow::Result<Measured> {
     scenario_with(load, policy, seed, &[])
 }
@@ -27,7 +25,7 @@ pub fn scenario_with(
     params: &[(&str, f64)],
 ) -> anyhow::Result<Measured> {
     let mut model = model("tr-3970x").unwrap();
-    for (name, value) in [("noise_rate", 0.0)].iter().chain(params) {
+    for (name, value) in params {
         model.params.set(name, *value).unwrap();
     }
     let scenario = Scenario {
@@ -134,16 +132,21 @@ fn an_exiting_task_wakes_its_parent_while_it_runs() {
     assert!((190..=200).contains(&queued), "{queued}");
 }
 
-/// 32 pairs on as many cores, some of which kernel threads have put on a shared core. When one task
-/// of a pair is moved, its partner follows.
+/// 32 pairs on as many cores, some of which threads of each CPU have put on a shared core. When one
+/// task of a pair is moved, its partner follows.
 #[test]
 fn pairs_that_wake_each_other_have_a_core_each() {
     let (even, short) = (("16 exp", "16 +- 50%"), ("duration 2s", "duration 300ms"));
     let shipped = workload("pogocache");
     assert!(shipped.contains(even.0) && shipped.contains(short.0));
-    let text = shipped.replace(even.0, even.1).replace(short.0, short.1);
-    let load = Load::parse(&text, &Default::default()).unwrap();
-    let m = scenario_with(load, "roost", 1, &[("noise_rate", 20.0)]).unwrap();
+    let pairs = shipped.replace(even.0, even.1).replace(short.0, short.1);
+    let noise = |cpu: u32| {
+        format!(
+            "task noise{cpu}, cpus {cpu}:\n    forever\n        sleep 50ms exp\n        run 20us\n"
+        )
+    };
+    let text = pairs + &(0..64).map(noise).collect::<String>();
+    let m = run(&text, &[], "roost", 1);
     let shared = 100 * m.shared_ns / m.busy_ns;
     assert!(shared <= 8, "{shared} % of the time on a shared core");
 }
@@ -160,18 +163,18 @@ fn two_on_a_core_slow_each_other_down() {
     near(m.shared_ns as f64, m.busy_ns as f64, 0.1);
 }
 
-/// 64 CPUs of 32 full cores: each has the speed that is left when all cores are busy.
+/// 64 CPUs of 32 full cores.
 #[test]
 fn tasks_that_never_sleep_fill_the_machine() {
     let hogs = "param n = 128\nwarmup 100ms\nduration 1s\nmeasure rate turns\n\
                 task hog x n:\n    forever\n        run 100us\n        count turns\n";
-    let full = 64.0 * smt() * 0.9433 * 1e4;
+    let full = 64.0 * smt() * 1e4;
     for preset in ["mainline", "roost"] {
         near(run(hogs, &[], preset, 1).result(), full, 3.0);
         near(run(hogs, &[("n", 64)], preset, 1).result(), full, 3.0);
     }
     let half = run(hogs, &[("n", 32)], "roost", 1);
-    near(half.result(), 32.0 * 0.9433 * 1e4, 3.0);
+    near(half.result(), 32.0 * 1e4, 3.0);
 }
 
 #[test]

@@ -44,12 +44,11 @@ fn what_goes_wrong_is_missed() {
     assert!(late * 10 < counted(STAT_timer_fire, "") * 9, "{late}");
 }
 
-/// Two cores of one cache at the highest frequency, without kernel threads; the run is checked.
+/// Two cores of one cache at the highest frequency; the run is checked.
 fn two_cpus(policy: &str, text: &str) -> Measured {
     let mut model = model("ryzen-3400g").expect("it is there");
-    for name in ["noise_rate", "governor"] {
-        model.params.set(name, 0.0).expect("it can be off");
-    }
+    let governor = model.params.set("governor", 0.0);
+    governor.expect("it can be off");
     let machine = &mut model.machine;
     machine.cpus.retain(|cpu| cpu.id < 2);
     machine.llcs[0].cpus.retain(|&cpu| cpu < 2);

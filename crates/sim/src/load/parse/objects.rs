@@ -2,13 +2,13 @@
 //! What tasks share: channels, locks and barriers.
 
 use super::{Object, Parser};
+use crate::load::Channel;
 use crate::load::expr::Unit;
 use crate::load::text::{Line, until};
-use crate::load::{Barrier, Channel};
 use anyhow::{Context, Result, bail, ensure};
 
 /// The most messages of a channel without `capacity`.
-pub(super) const CAPACITY: u64 = 1 << 16;
+const CAPACITY: u64 = 1 << 16;
 
 impl<'a> Parser<'a> {
     pub(super) fn object(&mut self, line: &Line<'a>) -> Result<()> {
@@ -75,13 +75,7 @@ impl<'a> Parser<'a> {
     }
 
     fn barrier(&mut self, rest: &[&str]) -> Result<Object> {
-        let (tasks, spin) = until(rest, &["spin"]);
-        let tasks = self.several(tasks)?;
-        let spin = match spin {
-            [] => 0,
-            [_, spin @ ..] => self.time(spin)?,
-        };
-        self.barriers.push(Barrier { tasks, spin });
+        self.barriers.push(self.several(rest)?);
         Ok(Object::Barrier(self.barriers.len() - 1))
     }
 }
