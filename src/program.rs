@@ -21,8 +21,6 @@ use crate::machine::{self, Machine};
 use crate::policy::config::Config;
 #[cfg(feature = "rustland")]
 use crate::rustland;
-#[cfg(feature = "sim")]
-use crate::sim::{self, matrix};
 use crate::util::escape;
 use crate::util::journal;
 use crate::util::print;
@@ -144,8 +142,6 @@ fn perform(command: Command) -> Result<ExitCode> {
         } => ctl::run(&at.path, verb, wait, json, &|file, text| {
             place.checked(file, text)
         }),
-        #[cfg(feature = "sim")]
-        Command::Sim { wanted, json } => simulate(&wanted, json),
         Command::Exec { at, args } => return exec::run(&at.path, args),
         #[cfg(feature = "export")]
         Command::Export { at, series, output } => {
@@ -263,38 +259,6 @@ struct Shown {
     #[serde(flatten)]
     machine: Machine,
     model: Outlook,
-}
-
-#[cfg(feature = "sim")]
-fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
-    let printed = match wanted {
-        sim::Wanted::List => print::text(&sim::list()),
-        sim::Wanted::Compare(plan) => {
-            let report = sim::run(plan)?;
-            let counters = || plan.counters.then(|| report.counters());
-            shown(json, &report, || {
-                report.text() + &counters().unwrap_or_default()
-            })
-        }
-        sim::Wanted::Matrix(plan) => {
-            let matrix = matrix::matrix(plan)?;
-            shown(json, &matrix, || matrix.text())
-        }
-        sim::Wanted::Swarm(seeds) => {
-            let done = sim::swarm(seeds)?;
-            shown(json, &done, || done.text())
-        }
-    };
-    printed.map(|_| ())
-}
-
-/// Prints `report` as JSON or as text.
-#[cfg(feature = "sim")]
-fn shown(json: bool, report: &impl Serialize, text: impl Fn() -> String) -> Result<bool> {
-    match json {
-        true => print::json(report),
-        false => print::text(&text()),
-    }
 }
 
 fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {

@@ -206,6 +206,7 @@ class Contents:
             self.common.data("rustland/scx_roost", IN_RUST, PROGRAM_MODE)
         if any(t.needs == "rt-app" for t in tests):
             self.common.program("rt-app")
+            self.common.program(test_program("roost-sim", "build", "--package", "roost-sim", "--bin"), "bin/roost-sim")
             for file in sorted(TESTS.glob("*.json")):
                 self.common.file(file, f"tests/{file.name}")
         if any(t.needs == "page" for t in tests):

@@ -163,17 +163,6 @@ pub enum Alone {
     #[cfg(feature = "ab")]
     #[command(name = ab::real::guardian::COMMAND, hide = true)]
     AbGuardian,
-    /// Simulate a workload on a modelled machine under the policy's own code
-    #[cfg(feature = "sim")]
-    #[command(after_help = crate::sim::EXAMPLES, args_conflicts_with_subcommands = true)]
-    Sim {
-        #[command(flatten)]
-        args: Box<crate::sim::SimArgs>,
-
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 /// Commands that print or write what the program knows of itself.

@@ -38,7 +38,7 @@ struct ProfileRow {
     name: &'static str,
     help: &'static str,
     cost: &'static str,
-    /// What `sim` and `ab` compare.
+    /// What `roost-sim` and `ab` compare.
     variant: &'static str,
 }
 

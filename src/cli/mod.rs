@@ -107,11 +107,6 @@ pub enum Command {
         series: Series,
         output: Output,
     },
-    #[cfg(feature = "sim")]
-    Sim {
-        wanted: Box<crate::sim::Wanted>,
-        json: bool,
-    },
     /// The live view.
     View {
         /// The statistics.
@@ -179,7 +174,7 @@ fn parse_with<T: Into<OsString> + Clone>(
 }
 
 /// Options take a value such as -5, so that the error says what is possible.
-fn with_negative(command: clap::Command) -> clap::Command {
+pub fn with_negative(command: clap::Command) -> clap::Command {
     let option = |arg: &clap::Arg| arg.get_long().is_some() && arg.get_action().takes_values();
     command
         .mut_args(|arg| match option(&arg) {
@@ -260,7 +255,7 @@ fn typed(matches: &ArgMatches, id: &str) -> bool {
 
 /// clap writes an error over several lines, with the usage last. This keeps the lines about the
 /// error.
-fn sentence(error: &str) -> String {
+pub fn sentence(error: &str) -> String {
     let lines = error
         .lines()
         .map(str::trim)
@@ -519,11 +514,6 @@ impl Alone {
             #[cfg(feature = "ab")]
             #[cfg(feature = "ab")]
             Alone::AbGuardian => Command::AbGuardian,
-            #[cfg(feature = "sim")]
-            Alone::Sim { args, json: too } => Command::Sim {
-                wanted: Box::new(args.wanted()?),
-                json: json || too,
-            },
         })
     }
 }

@@ -273,8 +273,6 @@ fn an_error_leads_to_the_help_of_its_command() {
         ("export --interval 1", " export"),
         #[cfg(feature = "ab")]
         ("ab --variant x show", " ab"),
-        #[cfg(feature = "sim")]
-        ("sim fork --seeds 0", " sim"),
     ] {
         let words: Vec<&str> = line.split(' ').collect();
         let told = error(&words);
@@ -323,29 +321,6 @@ fn ranges_are_named() {
     assert!(spaced.contains("invalid value '-5'"), "{spaced}");
     #[cfg(feature = "ab")]
     assert!(error(&["ab", "-n", "-1"]).contains("invalid value '-1'"));
-}
-
-#[cfg(feature = "sim")]
-#[test]
-fn sim_says_what_is_possible() {
-    for (line, expected) in [
-        (
-            "sim tbench --seed -1",
-            "'-1' for '--seed <N>': expected a whole number from 0 on",
-        ),
-        (
-            "sim tbench --seed 99999999999999999999999",
-            "'99999999999999999999999' for '--seed <N>': expected a smaller number",
-        ),
-        (
-            "sim tbench --svg x --trace x",
-            "--trace and --svg name the same file",
-        ),
-    ] {
-        let words: Vec<&str> = line.split(' ').collect();
-        let told = format!("{:#}", parsed(&words).unwrap_err());
-        assert!(told.contains(expected), "{told}");
-    }
 }
 
 /// clap tells how to give an unknown option as a value; nobody means that.
@@ -397,7 +372,6 @@ fn help_lists_the_commands_of_this_build_alone() {
         ("ab", cfg!(feature = "ab")),
         ("tune", cfg!(feature = "ab")),
         ("export", cfg!(feature = "export")),
-        ("sim", cfg!(feature = "sim")),
     ] {
         assert_eq!(lists(name), there, "{name}");
     }
