@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Builds the BPF half, and generates Rust from the C tables, so that a feature or a counter is
 //! written once. The steps are in build/: `clang` finds the compiler, `commit` the commit, `tables`
-//! reads the rows, `native` compiles the policy for tests and benches, `rustland` generates the
-//! part of scx_rustland_core.
+//! reads the rows, `native` compiles the policy for tests, benches and crates/sim, `rustland`
+//! generates the part of scx_rustland_core.
 
 #[path = "build/clang.rs"]
 mod clang;
@@ -13,6 +13,8 @@ mod native;
 #[cfg(feature = "rustland")]
 #[path = "build/rustland.rs"]
 mod rustland;
+#[path = "build/sanitizers.rs"]
+mod sanitizers;
 #[path = "build/tables.rs"]
 mod tables;
 
@@ -49,8 +51,7 @@ fn build() -> Result<(), String> {
     rerun_if_changed(Path::new("src/bpf"))?;
     println!("cargo:rerun-if-changed=build");
     println!("cargo:rerun-if-changed=build.rs");
-    let native = ["SIM", "INTERNALS"].map(|name| format!("CARGO_FEATURE_{name}"));
-    if native.iter().any(|name| std::env::var_os(name).is_some()) {
+    if std::env::var_os("CARGO_FEATURE_INTERNALS").is_some() {
         native::build(&out)?;
     }
     #[cfg(feature = "rustland")]

@@ -4,10 +4,10 @@
 //!
 //! With the feature `sanitize` the C is built with clang's address and undefined-behaviour
 //! sanitizers. Only the links of this package change, so no dependency is rebuilt. The feature
-//! `fuzz` also records coverage, and links libFuzzer's runtime to the examples.
+//! `fuzz` also records coverage.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use super::sanitizers;
+use std::path::Path;
 
 const SANITIZERS: &str = "-fsanitize=address,undefined";
 /// The same coverage as scripts/covered-rustc requests of rustc.
@@ -31,8 +31,7 @@ pub fn build(out: &Path) -> Result<(), String> {
         .extra_warnings(true);
     let feature = |name: &str| std::env::var_os(format!("CARGO_FEATURE_{name}")).is_some();
     if feature("SANITIZE") {
-        let clang = clang();
-        cc.compiler(&clang)
+        cc.compiler(sanitizers::clang())
             .opt_level(1)
             .debug(true)
             .flag(SANITIZERS)
@@ -40,67 +39,14 @@ pub fn build(out: &Path) -> Result<(), String> {
             .flag("-fno-omit-frame-pointer");
         if feature("FUZZ") {
             cc.flag(COVERAGE);
-            link_fuzzer(&clang)?;
         }
-        link_sanitizers(&clang)?;
+        sanitizers::link()?;
     } else {
         cc.opt_level(2);
     }
     cc.try_compile("roost_policy")
         .map_err(|e| format!("the native policy does not build: {e}"))?;
     declarations(out)
-}
-
-fn clang() -> String {
-    std::env::var("BPF_CLANG").unwrap_or_else(|_| "clang".into())
-}
-
-/// Links the runtime by name, whole and with its symbols exported, because rustc links with another
-/// compiler.
-fn link_sanitizers(clang: &str) -> Result<(), String> {
-    let runtime = runtime(clang, "asan")?;
-    let exported = runtime.with_extension("a.syms");
-    for arg in [
-        "-Wl,--whole-archive".into(),
-        runtime.display().to_string(),
-        "-Wl,--no-whole-archive".into(),
-        format!("-Wl,--dynamic-list={}", exported.display()),
-        "-lpthread".into(),
-        "-lrt".into(),
-        "-lm".into(),
-        "-ldl".into(),
-        "-lresolv".into(),
-    ] {
-        println!("cargo:rustc-link-arg={arg}");
-    }
-    Ok(())
-}
-
-/// libFuzzer's runtime is C++. It is the variant without main(), which tests/fuzz/drive.rs
-/// provides.
-fn link_fuzzer(clang: &str) -> Result<(), String> {
-    let runtime = runtime(clang, "fuzzer_no_main")?;
-    for arg in [runtime.display().to_string(), "-lstdc++".into()] {
-        println!("cargo:rustc-link-arg-examples={arg}");
-    }
-    Ok(())
-}
-
-fn runtime(clang: &str, name: &str) -> Result<PathBuf, String> {
-    let arch = std::env::var("CARGO_CFG_TARGET_ARCH").map_err(|e| e.to_string())?;
-    let file = format!("libclang_rt.{name}-{arch}.a");
-    let out = Command::new(clang)
-        .arg(format!("-print-file-name={file}"))
-        .output()
-        .map_err(|e| format!("feature sanitize: {clang} does not run: {e}"))?;
-    let path = PathBuf::from(String::from_utf8_lossy(&out.stdout).trim());
-    if !path.is_absolute() {
-        return Err(format!(
-            "feature sanitize: {clang} has no {file}: install its runtime, for example \
-             'apt-get install libclang-rt-19-dev'"
-        ));
-    }
-    Ok(path)
 }
 
 fn declarations(out: &Path) -> Result<(), String> {

@@ -11,81 +11,38 @@
 #![cfg_attr(not(test), warn(clippy::print_stderr, clippy::print_stdout))]
 // Commands share the floors below them. Dead code shows in the build with all commands.
 #![cfg_attr(
-    not(all(
-        feature = "ab",
-        feature = "export",
-        feature = "monitor",
-        feature = "sim"
-    )),
+    not(all(feature = "ab", feature = "export", feature = "monitor")),
     allow(dead_code, unused_imports)
 )]
 
-#[cfg(all(feature = "ab", not(feature = "internals")))]
-mod ab;
+/// The rooms of the library, each once. With `internals` they are public, for the tests, benches
+/// and examples of this package, and for the packages in crates/.
+#[path = "."]
+mod rooms {
+    #[cfg(feature = "ab")]
+    pub mod ab;
+    pub mod bpf;
+    pub mod cli;
+    pub mod clients;
+    pub mod daemon;
+    pub mod doctor;
+    pub mod machine;
+    pub mod model;
+    #[cfg(feature = "internals")]
+    pub mod native;
+    #[cfg(any(feature = "internals", feature = "rustland"))]
+    pub mod placement;
+    pub mod policy;
+    pub mod publish;
+    #[cfg(any(feature = "internals", feature = "rustland"))]
+    pub mod rustland;
+    pub mod util;
+    pub mod wire;
+}
+#[cfg(feature = "internals")]
+pub use rooms::*;
 #[cfg(not(feature = "internals"))]
-mod bpf;
-#[cfg(not(feature = "internals"))]
-mod cli;
-#[cfg(not(feature = "internals"))]
-mod clients;
-#[cfg(not(feature = "internals"))]
-mod daemon;
-#[cfg(not(feature = "internals"))]
-mod doctor;
-#[cfg(not(feature = "internals"))]
-mod machine;
-#[cfg(not(feature = "internals"))]
-mod model;
-#[cfg(all(feature = "sim", not(feature = "internals")))]
-mod native;
-#[cfg(all(feature = "rustland", not(feature = "internals")))]
-mod placement;
-#[cfg(not(feature = "internals"))]
-mod policy;
-#[cfg(not(feature = "internals"))]
-mod publish;
-#[cfg(all(feature = "rustland", not(feature = "internals")))]
-mod rustland;
-#[cfg(all(feature = "sim", not(feature = "internals")))]
-mod sim;
-#[cfg(not(feature = "internals"))]
-mod util;
-#[cfg(not(feature = "internals"))]
-mod wire;
-
-// With `internals` the modules are public, for this package's tests, benches and examples.
-#[cfg(all(feature = "internals", feature = "ab"))]
-pub mod ab;
-#[cfg(feature = "internals")]
-pub mod bpf;
-#[cfg(feature = "internals")]
-pub mod cli;
-#[cfg(feature = "internals")]
-pub mod clients;
-#[cfg(feature = "internals")]
-pub mod daemon;
-#[cfg(feature = "internals")]
-pub mod doctor;
-#[cfg(feature = "internals")]
-pub mod machine;
-#[cfg(feature = "internals")]
-pub mod model;
-#[cfg(feature = "internals")]
-pub mod native;
-#[cfg(feature = "internals")]
-pub mod placement;
-#[cfg(feature = "internals")]
-pub mod policy;
-#[cfg(feature = "internals")]
-pub mod publish;
-#[cfg(feature = "internals")]
-pub mod rustland;
-#[cfg(all(feature = "internals", feature = "sim"))]
-pub mod sim;
-#[cfg(feature = "internals")]
-pub mod util;
-#[cfg(feature = "internals")]
-pub mod wire;
+use rooms::*;
 
 mod program;
 

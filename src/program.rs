@@ -21,8 +21,6 @@ use crate::machine::{self, Machine};
 use crate::policy::config::Config;
 #[cfg(feature = "rustland")]
 use crate::rustland;
-#[cfg(feature = "sim")]
-use crate::sim::{self, matrix};
 use crate::util::escape;
 use crate::util::journal;
 use crate::util::print;
@@ -131,10 +129,6 @@ fn perform(command: Command) -> Result<ExitCode> {
         #[cfg(feature = "ab")]
         Command::Tune { args, json } => ab::command::tune(*args, json, &on_signal()?),
         #[cfg(feature = "ab")]
-        Command::AbWorkload { pattern, steps } => {
-            pattern.perform(std::thread::available_parallelism()?.get(), 1.0, steps)
-        }
-        #[cfg(feature = "ab")]
         Command::AbGuardian => ab::real::guardian::watch(),
         Command::Status { at, json } => return status::run(&at.path, json),
         Command::Stop { at } => stop::run(&at.path),
@@ -148,8 +142,6 @@ fn perform(command: Command) -> Result<ExitCode> {
         } => ctl::run(&at.path, verb, wait, json, &|file, text| {
             place.checked(file, text)
         }),
-        #[cfg(feature = "sim")]
-        Command::Sim { wanted, json } => simulate(&wanted, json),
         Command::Exec { at, args } => return exec::run(&at.path, args),
         #[cfg(feature = "export")]
         Command::Export { at, series, output } => {
@@ -164,13 +156,12 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Run {
             config,
             origin,
-            lock_memory,
             level,
             run_id,
         } => {
             let stats = config.stats_path.clone();
-            let scheduled = prepare(level, run_id)
-                .and_then(|hangup| build(*config, origin, lock_memory, hangup));
+            let scheduled =
+                prepare(level, run_id).and_then(|hangup| build(*config, origin, hangup));
             let ready = scheduled.inspect_err(|e| note::not_started(&stats, &told(e)))?;
             schedule(ready, &stats)
         }
@@ -203,18 +194,15 @@ struct Ready {
 }
 
 /// Makes the settings of the process, and the scheduler with its checks and sockets.
-fn build(config: Config, origin: Origin, lock_memory: bool, hangup: bool) -> Result<Ready> {
+fn build(config: Config, origin: Origin, hangup: bool) -> Result<Ready> {
     process::one_heap();
     process::open_files()?;
     process::may_be_urgent();
     process::without_huge_pages();
-    let needed = match lock_memory {
-        true => process::lock_memory()?,
-        false => Capabilities::default(),
-    };
+    let needed = Capabilities::default();
     #[cfg(feature = "rustland")]
     let needed = match config.rust {
-        true => needed.with(rustland::NEEDED),
+        true => rustland::NEEDED,
         false => needed,
     };
     let reload = Bell::default();
@@ -271,38 +259,6 @@ struct Shown {
     #[serde(flatten)]
     machine: Machine,
     model: Outlook,
-}
-
-#[cfg(feature = "sim")]
-fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
-    let printed = match wanted {
-        sim::Wanted::List => print::text(&sim::list()),
-        sim::Wanted::Compare(plan) => {
-            let report = sim::run(plan)?;
-            let counters = || plan.counters.then(|| report.counters());
-            shown(json, &report, || {
-                report.text() + &counters().unwrap_or_default()
-            })
-        }
-        sim::Wanted::Matrix(plan) => {
-            let matrix = matrix::matrix(plan)?;
-            shown(json, &matrix, || matrix.text())
-        }
-        sim::Wanted::Swarm(seeds) => {
-            let done = sim::swarm(seeds)?;
-            shown(json, &done, || done.text())
-        }
-    };
-    printed.map(|_| ())
-}
-
-/// Prints `report` as JSON or as text.
-#[cfg(feature = "sim")]
-fn shown(json: bool, report: &impl Serialize, text: impl Fn() -> String) -> Result<bool> {
-    match json {
-        true => print::json(report),
-        false => print::text(&text()),
-    }
 }
 
 fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {

@@ -23,15 +23,14 @@ LIMIT_S = 1200
 PROGRAMS = ("hackbench", "stress-ng")
 # What scx_roost does instead of running.
 NO_RUN = ("--monitor", "--help-stats", "--help-all", "-V", "--version", "topology", "doctor", "ctl", "exec", "status",
-          "stop", "features", "presets", "profiles", "config", "completions", "man", "help", "monitor", "export", "ab", "tune",
-          "sim")
+          "stop", "features", "presets", "profiles", "config", "completions", "man", "help", "monitor", "export", "ab", "tune")
 WORKS = {"hackbench": "messages (hackbench)", "stress-ng": "computing (stress-ng)", "fork-wait": "forks (fork and wait)"}
 # Of a hundred wakeups.
 PLACES = {"idle_core_pct": "to a wholly idle core", "previous_pct": "to the CPU where it ran last",
           "other_llc_pct": "to another cache"}
 NEXT = """Try next:
   scripts/run --shell                              a prompt in this virtual machine
-  target/release/scx_roost sim x265                the same on a simulated Threadripper of 64 threads
+  cargo run --release -p roost-sim -- x265         the same on a simulated Threadripper of 64 threads
   target/release/scx_roost doctor                  can your own machine run it, and 'ab': is it better there?"""
 
 def check(options):

@@ -28,7 +28,6 @@ A test is a shell script whose first lines give its requirements:
   # needs: page         docs/tutorial/first-hour.md
   # needs: systemd      it is the first process, and has the unit of contrib/; with own-boot
   # needs: package      systemd, dpkg and two versions of the Debian package
-  # needs: loader       scx_loader with our patch, a message bus, polkit
 
 Tests that want the same machine share a boot. What a test needs may be named instead of the test.
 The last line is 'N passed, N failed, N skipped'.
@@ -58,7 +57,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import loader                                                               # noqa: E402
 import package                                                              # noqa: E402
 import systemd                                                              # noqa: E402
 from lab import (DEFAULT_PREFIX, MATRIX, NEWEST, OLDEST, Image, Kernel, LabError, NoSuchKernel, Qemu,    # noqa: E402
@@ -102,7 +100,7 @@ class Test:
     kernel: str                 # prefix of the only kernel it is for, or ''
     long: bool
     # 'policy': tests/policy in the guest; 'faults': such a scheduler; 'embed'; 'rustland';
-    # 'rt-app'; 'page'; 'systemd'; 'package'; 'loader'; or ''
+    # 'rt-app'; 'page'; 'systemd'; 'package'; or ''
     needs: str
     append: str                 # more words for the kernel's command line
 
@@ -194,7 +192,7 @@ class Contents:
     def __init__(self, scheduler, tests, require):
         policy = any(t.needs == "policy" for t in tests) and test_program("policy", "test", "--no-run", "--test")
         self.common, self.policy, self.systemd = Image(), Image(), Image()
-        self.units, self.package, self.loader = Image(), Image(), Image()
+        self.units, self.package = Image(), Image()
         self.common.program(scheduler, "bin/scx_roost")
         if any(t.needs == "faults" for t in tests):
             faulty = test_program("faulty", "build", "--features", "faults", "--example")
@@ -208,6 +206,7 @@ class Contents:
             self.common.data("rustland/scx_roost", IN_RUST, PROGRAM_MODE)
         if any(t.needs == "rt-app" for t in tests):
             self.common.program("rt-app")
+            self.common.program(test_program("roost-sim", "build", "--package", "roost-sim", "--bin"), "bin/roost-sim")
             for file in sorted(TESTS.glob("*.json")):
                 self.common.file(file, f"tests/{file.name}")
         if any(t.needs == "page" for t in tests):
@@ -228,8 +227,6 @@ class Contents:
             self.units.file(TOP / "contrib/scx_roost.service", "etc/systemd/system/scx_roost.service")
         if any(t.needs == "package" for t in tests):
             package.add(self.package, scheduler)
-        if any(t.needs == "loader" for t in tests):
-            loader.add(self.loader)
 
     def add_systemd(self, require):
         """If its packages are unavailable, the test skips itself and gives the reason."""
@@ -254,8 +251,6 @@ def image_for(kernel, contents, tests, times):
         image.files.update(contents.units.files)
     if any(t.needs == "package" for t in tests):
         image.files.update(contents.package.files)
-    if any(t.needs == "loader" for t in tests):
-        image.files.update(contents.loader.files)
     for name in {t.name for t in tests}:
         image.data(f"tests/{name}.sh", contents.scripts[name])
     image.data("tests/list", "".join(f"{t.name} {t.timeout_s}\n" for t in tests).encode())

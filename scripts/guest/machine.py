@@ -17,7 +17,7 @@ from archive import CACHE, LabError, say
 from image import Image
 from kernel import Qemu
 
-# QEMU's TCG sometimes runs a stale byte while the guest patches its own code. The scheduler does
+# TCG of QEMU 7.2 may run a stale byte while the guest patches its own code. The scheduler does
 # not cause that, so only a boot with this mark is repeated, once; Boot.retried says so.
 TCG_PATCHING_RACE = "Oops: int3"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! From runs to comparisons: the values of each variant by block, and the verdicts on them.
 
-use super::carry_over::carried_over;
 use super::metric::Metric;
 use super::result::{FailedRun, Header, Repetition};
 use super::stats::sample::mean;
@@ -157,7 +156,6 @@ pub fn judged(header: &Header, runs: &[Repetition], failed: &[FailedRun]) -> Res
                 other,
                 better: metric.better,
                 exercised: acted(variant),
-                carried: carried_over(header, runs, &metric.name).is_some(),
                 step: metric.step(header.tick_s()).unwrap_or(Step::Seen(units)),
                 failed,
             },

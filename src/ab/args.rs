@@ -3,13 +3,11 @@
 
 use super::design::Settle;
 use super::hooks::Hooks;
-use super::metric::{Measured, Metric, Source};
-use super::parameter::Parameter;
+use super::metric::{Measured, Metric};
 use super::result::{Asked, FORMAT, Header, RUNS_MAX, Recorded, distinct};
 use super::run::words;
 use super::stats::plan::{MAX_AUTO, Plan};
-use super::stats::verdict::{Direction, Rule};
-use super::suite::Suite;
+use super::stats::verdict::Rule;
 use super::variant::{Kind, Scope, Variant};
 use crate::policy::features::DEFAULT_PRESET;
 use crate::util::user::{self, User};
@@ -24,19 +22,15 @@ pub const EXAMPLES: &str = "\
 Examples:
   scx_roost ab --variant mainline --variant roy-v7 --variant roost+claim=off -n 12 -- make -j16
   scx_roost ab --variant eevdf --variant 'scx:/usr/bin/scx_cosmos -m all' --variant roost \\
-      --metric 'regex:([0-9.]+) ops/s' --higher-is-better -n auto -- ./bench.sh
+      --metric 'higher:regex:([0-9.]+) ops/s' -n auto -- ./bench.sh
   scx_roost ab --scope workload --variant mainline --variant mainline+prev_core -- ./game --demo
       only the game runs under these variants, on a machine in use
   scx_roost ab --variant eevdf --variant pinned --variant roost -- make -j16
       is one thread per core enough?
-  scx_roost ab --parameter jobs=4,8,16 --variant eevdf --variant roost -- make -j{jobs}
-      once for each number of jobs; --prepare 'make clean' before each run
+  scx_roost ab --prepare 'make clean' --variant eevdf --variant roost -- make -j16
+      a command before each run, which is not measured
   scx_roost ab --across-boots 3 --variant eevdf@kernel=7.0.12 --variant eevdf@kernel=7.2.13 -- ./bench.sh
       kernel against kernel; --resume after each boot
-  scx_roost ab --suite placement --variant mainline --variant roost
-      on the workloads of scx_roost itself
-  scx_roost ab --suite threadripper-003
-      on the workloads of Roy v7 that are installed in this folder, with its variants
   scx_roost ab show ab.jsonl
       the report of a result file
 
@@ -47,7 +41,7 @@ pub const TUNE_EXAMPLES: &str = "\
 Examples:
   scx_roost tune -- make -j16
       change the default preset, and compare the time that make takes
-  scx_roost tune --base mainline --metric 'regex:([0-9.]+) ops/s' --higher-is-better -n auto -- ./bench.sh
+  scx_roost tune --base mainline --metric 'higher:regex:([0-9.]+) ops/s' -n auto -- ./bench.sh
   scx_roost tune --scope workload -- ./game --demo
 
 The search tries these changes, but none to what --base sets:
@@ -57,10 +51,10 @@ The search tries these changes, but none to what --base sets:
   half and twice the value of delay-us, if the base has delay_migration
   fits-margin 20 and fits-rt 1, if the base has util_fits
 
-About 30 changes run 7 times each, then the better half runs again, and so on: about 450 runs.
-New runs then compare the best change with the base.
+About 30 changes are compared with the base, each in 6 blocks.
+Then the best three are combined, one after another, and the combinations compared.
+At last the best of these is compared with the base, on new runs: about 460 runs in all.
 So the chance of a false improvement is 2.5 %, however many changes were tried.
-At the end, tune prints the commands that keep the result, now and after a restart.
 
 Exit status: 0 if all runs were made, whatever the result; 1 after an error.
 Either way, the machine is left as it was found.";
@@ -87,31 +81,15 @@ pub struct AbArgs {
     #[command(flatten)]
     pub(super) runs: Runs,
 
-    /// With three variants and more make no uncounted runs between those that count. They see to it
-    /// that what a run leaves behind (heat, caches) is the same for all, and are nearly half of all
-    /// runs. Without them, no verdict is given if runs are seen to depend on the one before
-    #[arg(long)]
-    pub(super) unsettled: bool,
-
     /// Compare kernels: a block is one boot of each variant with this many runs, and each variant
     /// names its kernel (eevdf@kernel=7.2.13). When another boot is due it ends with status 3; boot
     /// that kernel and give the same command with --resume
-    #[arg(long, value_name = "RUNS", conflicts_with_all = ["suite", "parameter", "unsettled"])]
+    #[arg(long, value_name = "RUNS")]
     pub(super) across_boots: Option<usize>,
 
     /// Shell command that boots the kernel {kernel}, to be run when another boot is due
     #[arg(long, value_name = "CMD", requires = "across_boots")]
     pub(super) next_boot: Option<String>,
-
-    /// Compare on the workloads of a suite instead of a command; each workload has its own result
-    /// file, such as 'ab-pairs.jsonl'
-    #[arg(long, value_enum, value_name = "SUITE", conflicts_with = "command")]
-    pub(super) suite: Option<Suite>,
-
-    /// Run the command once for each of these values in place of {NAME}, each as a comparison with
-    /// its own result file, such as 'ab-jobs=4.jsonl'. Give it again for combinations
-    #[arg(long, value_name = "NAME=A,B,...", conflicts_with = "suite")]
-    pub(super) parameter: Vec<Parameter>,
 
     /// Result file; each run is written there as soon as it ends
     #[arg(long, value_name = "FILE", default_value = "ab.jsonl")]
@@ -121,25 +99,17 @@ pub struct AbArgs {
     /// be the same as before
     #[arg(long)]
     pub(super) resume: bool,
-
-    /// Also write the report to FILE as an HTML page with pictures
-    #[arg(long, value_name = "FILE")]
-    pub(super) html: Option<PathBuf>,
 }
 
 /// How runs are made.
 #[derive(Debug, Args)]
 pub(super) struct Runs {
-    /// What to measure: wall, user, system, max-rss, context-switches, migrations, cycles,
-    /// instructions, cache-misses, energy, wakeup-p50, wakeup-p99, or a number that the command
-    /// prints: 'regex:PATTERN' or 'json:/POINTER', read from stdout, or else from stderr. The
-    /// prefix 'higher:' or 'lower:' says which is better. May be repeated [default: wall]
+    /// What to measure: wall, user, system, max-rss, context-switches, migrations, wakeup-p50,
+    /// wakeup-p99, or a number that the command prints: 'regex:PATTERN' or 'json:/POINTER', read
+    /// from stdout, or else from stderr. Lower is better, unless the prefix 'higher:' says
+    /// otherwise. May be repeated [default: wall]
     #[arg(long, value_name = "METRIC")]
     pub(super) metric: Vec<String>,
-
-    /// For numbers that the command prints, higher is better
-    #[arg(long)]
-    pub(super) higher_is_better: bool,
 
     /// Differences below this percentage do not matter
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
@@ -190,7 +160,7 @@ pub struct TuneArgs {
     #[command(flatten)]
     pub(super) runs: Runs,
 
-    /// Folder for the result files, one file per round
+    /// Folder for the result files, one file per step
     #[arg(long, value_name = "FOLDER", default_value = "tune")]
     pub(super) result: PathBuf,
 
@@ -204,28 +174,14 @@ pub struct TuneArgs {
 pub enum Look {
     /// Show the report of a result file
     Show {
-        /// Result file; with --lkml and --csv also several, as those of a suite or of --parameter
-        #[arg(value_name = "FILE", required = true)]
-        files: Vec<PathBuf>,
+        /// Result file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
 
         /// Print for a mailing list: plain text of at most 72 columns, with raw runs, percents, the
         /// machine and the commands
-        #[arg(long, conflicts_with_all = ["html", "csv"])]
+        #[arg(long)]
         lkml: bool,
-
-        /// Print all counted runs as comma-separated values: one line for each metric of each run
-        #[arg(long, conflicts_with = "html")]
-        csv: bool,
-
-        /// Also write the report to FILE as an HTML page with pictures
-        #[arg(long, value_name = "FILE")]
-        html: Option<PathBuf>,
-    },
-    /// Show the results of several files for the same variants, side by side
-    Compare {
-        /// Result files, at least two
-        #[arg(value_name = "FILE", num_args = 2.., required = true)]
-        files: Vec<PathBuf>,
     },
 }
 
@@ -257,18 +213,16 @@ impl Runs {
     }
 
     /// Takes the seed from the file unless one was typed. If both differ, resuming fails later.
-    /// Returns the header of the file, if it has one.
-    pub(super) fn goes_on_with(&mut self, file: &Path) -> Result<Option<Header>> {
-        let header = Recorded::begun(file)?.map(|begun| begun.header);
-        if let Some(header) = &header {
+    pub(super) fn goes_on_with(&mut self, file: &Path) -> Result<()> {
+        if let Some(header) = Recorded::begun(file)?.map(|begun| begun.header) {
             self.seed.get_or_insert(header.seed);
             // As root, whoever began: a unit continues what was begun by sudo.
             let known = User::of(header.user.as_deref()).is_ok();
             if user::is_root() && self.user.is_none() && known {
-                self.user.clone_from(&header.user);
+                self.user = header.user;
             }
         }
-        Ok(header)
+        Ok(())
     }
 
     pub(super) fn header(
@@ -292,14 +246,13 @@ impl Runs {
             "--warmups {}: at most {RUNS_MAX} are possible",
             self.warmups
         );
-        let metrics = self.metrics(self.metric.iter(), variants)?;
+        let metrics = self.metrics(variants)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
         Ok(Header {
             format: FORMAT.to_string(),
             version: env!("CARGO_PKG_VERSION").to_string(),
             began: now.as_secs(),
             command: words(&self.command)?,
-            workload: None,
             user: Some(user::name_of(self.whose()?.as_ref())),
             timeout_s: self.timeout.as_secs_f64(),
             variants: names,
@@ -318,29 +271,13 @@ impl Runs {
         })
     }
 
-    /// `texts`: the metrics as they are typed; none: the time of the run.
-    pub(super) fn metrics<'a>(
-        &self,
-        texts: impl Iterator<Item = &'a String>,
-        variants: &[Variant],
-    ) -> Result<Vec<Asked>> {
-        let printed = match self.higher_is_better {
-            true => Direction::Higher,
-            false => Direction::Lower,
-        };
-        let mut metrics: Vec<Metric> = texts
-            .map(|text| Metric::parse(text, printed))
-            .collect::<Result<_>>()?;
+    /// None typed: the time of the run.
+    fn metrics(&self, variants: &[Variant]) -> Result<Vec<Asked>> {
+        let typed = self.metric.iter().map(|text| Metric::parse(text));
+        let mut metrics: Vec<Metric> = typed.collect::<Result<_>>()?;
         if metrics.is_empty() {
             metrics.push(Metric::measured(Measured::Wall));
         }
-        let prints = metrics
-            .iter()
-            .any(|m| !matches!(m.source, Source::Measured(_)));
-        ensure!(
-            prints || !self.higher_is_better,
-            "--higher-is-better applies to numbers that the command prints: give --metric 'regex:PATTERN' or 'json:/POINTER'"
-        );
         let strange = variants.iter().find(|v| !matches!(v.kind, Kind::Roost(_)));
         let of_roost = metrics
             .iter()

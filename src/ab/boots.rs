@@ -4,12 +4,16 @@
 //! order of threads) is then a part of the scatter and not of the difference.
 
 use super::design::Turn;
-use super::result::{Header, RUNS_MAX, Recorded};
+use super::result::{Header, RUNS_MAX, Recorded, ResultFile};
 use super::variant::{Scope, Variant};
 use crate::machine::host::Host;
+use crate::util::stderr::say;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::process::Command;
 
 /// Separates the name of a variant from the kernel that it needs.
 pub const SUFFIX: &str = "@kernel=";
@@ -121,6 +125,46 @@ pub fn due(recorded: &Recorded, order: &[Turn], now: &Boot) -> Result<Option<Str
     let last = recorded.runs.last().and_then(|run| run.boot.as_ref());
     let used = first && last.is_some_and(|boot| boot.id == now.now.id);
     Ok((used || kernel != now.kernel).then_some(kernel))
+}
+
+/// The warm-ups of a boot that was interrupted before run `number`: they are made again. None: a
+/// boot begins with this run.
+pub fn warmed_again(header: &Header, number: usize) -> Option<Range<usize>> {
+    let each = header.warmups + header.boots?;
+    let begin = number / each * each;
+    (number > begin).then_some(begin..begin + header.warmups)
+}
+
+/// Says which kernel is due, and boots it if there is a command for that. `result`: the file, which
+/// notes what was asked for.
+pub fn boot_next(
+    recorded: &Recorded,
+    result: &Path,
+    kernel: &str,
+    command: Option<&str>,
+) -> Result<()> {
+    let (made, all) = made(recorded).unwrap_or_default();
+    let done = format!("{made} of at most {all} boots are made");
+    let Some(command) = command else {
+        say!("{done}: boot {kernel}, then give the same command with --resume");
+        return Ok(());
+    };
+    say!("{done}: booting {kernel}");
+    let now = Boot::now(&Host::new(Path::new("/sys")), BTreeMap::new())?;
+    let (mut file, _) = ResultFile::resume(result, &recorded.header)?;
+    file.append(&Asked {
+        asked_kernel: kernel.to_string(),
+        in_boot: now.now.id,
+    })?;
+    drop(file);
+    let command = command.replace("{kernel}", kernel);
+    let status = Command::new("sh").args(["-c", &command]).status();
+    let status = status.context("cannot run sh")?;
+    ensure!(
+        status.success(),
+        "--next-boot '{command}' failed ({status}): boot {kernel} by hand, then give the same command with --resume"
+    );
+    Ok(())
 }
 
 /// How many boots have all their runs, and how many there are at most.

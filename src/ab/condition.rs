@@ -45,7 +45,7 @@ pub fn warnings<'a>(runs: impl Iterator<Item = (&'a str, &'a Seen)>) -> Vec<Stri
     };
     tell(
         |s| s.throttled == Some(true),
-        "hot CPUs were throttled: let the machine cool, or give it longer pauses",
+        "hot CPUs were throttled: let the machine cool, as by --prepare 'sleep 30'",
         "",
     );
     tell(|s| s.battery, "the machine ran on battery: plug it in", "");

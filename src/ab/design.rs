@@ -115,7 +115,7 @@ impl Design {
         }
     }
 
-    /// As `runs`, or more, without making the order.
+    /// The number of runs in the order of so many blocks, or more, without making it.
     pub fn runs_at_most(&self, blocks: usize) -> usize {
         let warm = self.variants.saturating_mul(self.warmups);
         let warm = warm.saturating_mul(self.boots.map_or(1, |_| blocks));
@@ -124,10 +124,5 @@ impl Design {
             Settle::Blocks | Settle::Runs => self.block_runs().saturating_mul(2),
         };
         blocks.saturating_mul(each).saturating_add(warm)
-    }
-
-    /// Number of runs for this many blocks, with those that do not count.
-    pub fn runs(&self, blocks: usize) -> usize {
-        self.order(blocks).len()
     }
 }

@@ -19,10 +19,6 @@ pub enum Measured {
     MaxRss,
     ContextSwitches,
     Migrations,
-    Cycles,
-    Instructions,
-    CacheMisses,
-    Energy,
     WakeupP50,
     WakeupP99,
 }
@@ -42,7 +38,7 @@ const fn row(measured: Measured, name: &'static str, unit: &'static str) -> Meas
 }
 
 /// Lower is better for all of them.
-pub const MEASURED: [MeasuredRow; 12] = [
+pub const MEASURED: [MeasuredRow; 8] = [
     // From the start of the command to its end.
     row(Measured::Wall, "wall", "s"),
     // CPU time outside the kernel, of the command and what it waited for.
@@ -55,13 +51,6 @@ pub const MEASURED: [MeasuredRow; 12] = [
     row(Measured::ContextSwitches, "context-switches", ""),
     // To another CPU, of the command and all that it started.
     row(Measured::Migrations, "migrations", ""),
-    // Of the same, in and out of the kernel, where the machine has such counters.
-    row(Measured::Cycles, "cycles", ""),
-    row(Measured::Instructions, "instructions", ""),
-    // Of the last-level cache, on most machines.
-    row(Measured::CacheMisses, "cache-misses", ""),
-    // Of all packages (RAPL), idle parts too.
-    row(Measured::Energy, "energy", "J"),
     // Half of the wakeups ran within this time; under scx_roost alone.
     row(Measured::WakeupP50, "wakeup-p50", "us"),
     // 99 % of the wakeups ran within this time; under scx_roost alone.
@@ -102,30 +91,32 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Reads `[higher:|lower:]NAME`, `regex:PATTERN` or `json:/POINTER`. `printed` is the direction
-    /// of printed numbers, unless the text says it. Fails for an unknown name, an invalid pattern,
-    /// or a pointer without a slash.
-    pub fn parse(text: &str, printed: Direction) -> Result<Metric> {
-        let (asked, name) = match (text.strip_prefix("higher:"), text.strip_prefix("lower:")) {
-            (Some(rest), _) => (Some(Direction::Higher), rest),
-            (_, Some(rest)) => (Some(Direction::Lower), rest),
-            _ => (None, text),
+    /// Reads `[higher:|lower:]NAME`, `regex:PATTERN` or `json:/POINTER`. Lower is better, unless
+    /// the text says otherwise. Fails for an unknown name, an invalid pattern, or a pointer without
+    /// a slash.
+    pub fn parse(text: &str) -> Result<Metric> {
+        let (better, name) = match text.strip_prefix("higher:") {
+            Some(rest) => (Direction::Higher, rest),
+            None => (
+                Direction::Lower,
+                text.strip_prefix("lower:").unwrap_or(text),
+            ),
         };
-        let (source, usual) = if let Some(pattern) = name.strip_prefix("regex:") {
-            (Source::Regex(regex(pattern)?), printed)
+        let source = if let Some(pattern) = name.strip_prefix("regex:") {
+            Source::Regex(regex(pattern)?)
         } else if let Some(pointer) = name.strip_prefix("json:") {
             ensure!(
                 pointer.starts_with('/'),
                 "metric {name}: a JSON pointer begins with a slash, as in json:/result/seconds"
             );
-            (Source::Pointer(pointer.to_string()), printed)
+            Source::Pointer(pointer.to_string())
         } else {
-            (Source::Measured(measured(name)?), Direction::Lower)
+            Source::Measured(measured(name)?)
         };
         Ok(Metric {
             name: name.to_string(),
             source,
-            better: asked.unwrap_or(usual),
+            better,
         })
     }
 
@@ -142,17 +133,12 @@ impl Metric {
     pub fn step(&self, tick_s: f64) -> Option<Step<'static>> {
         Some(match self.source.measured()? {
             Measured::WakeupP50 | Measured::WakeupP99 => Step::Part(1.0),
-            // The clock and counters of energy are much finer than the noise of runs.
-            Measured::Wall | Measured::Energy => Step::Part(0.0),
+            // The clock is much finer than the noise of runs.
+            Measured::Wall => Step::Part(0.0),
             // Their sum is exact. The kernel divides it by where ticks found the command
             // (cputime_adjust()), and without a tick in the kernel all of it is `user`.
             Measured::User | Measured::System => Step::Unit(tick_s),
-            Measured::MaxRss
-            | Measured::ContextSwitches
-            | Measured::Migrations
-            | Measured::Cycles
-            | Measured::Instructions
-            | Measured::CacheMisses => Step::Unit(1.0),
+            Measured::MaxRss | Measured::ContextSwitches | Measured::Migrations => Step::Unit(1.0),
         })
     }
 
@@ -181,7 +167,7 @@ impl Metric {
     }
 }
 
-pub fn row_of(which: Measured) -> &'static MeasuredRow {
+fn row_of(which: Measured) -> &'static MeasuredRow {
     let found = MEASURED.iter().find(|row| row.measured == which);
     found.expect("each has its row")
 }

@@ -47,9 +47,6 @@ pub struct Header {
     /// Seconds since 1970.
     pub began: u64,
     pub command: Vec<String>,
-    /// The name of the workload in a suite.
-    #[serde(default)]
-    pub workload: Option<String>,
     /// The user that the command ran as. None: unknown, or removed.
     #[serde(default)]
     pub user: Option<String>,
@@ -136,7 +133,7 @@ impl Header {
 
     pub fn metrics(&self) -> Result<Vec<Metric>> {
         let metric = |asked: &Asked| {
-            let metric = Metric::parse(&asked.metric, asked.better)?;
+            let metric = Metric::parse(&asked.metric)?;
             Ok(Metric {
                 better: asked.better,
                 ..metric
@@ -369,9 +366,11 @@ fn header(line: &str) -> Result<Header> {
         format == FORMAT,
         "it has the format '{format}', but this version reads '{FORMAT}'"
     );
+    // Of a workload of a suite, whose comparisons shared the error.
+    let of_suite = json["rule"]["suite"].as_u64().unwrap_or(0) > 0;
     ensure!(
-        json["mirrored"] != true && json["sides"].is_null(),
-        "it was made with --mirror or --concurrent, which this version does not have: show it with the version that made it"
+        json["mirrored"] != true && json["sides"].is_null() && !of_suite,
+        "it was made with --mirror, --concurrent, --suite or --parameter, which this version does not have: show it with the version that made it"
     );
     let header = serde_json::from_value::<Header>(json).map_err(anyhow::Error::from);
     header.and_then(Header::checked).context("line 1")
@@ -395,14 +394,6 @@ fn read(bytes: &[u8], path: &Path) -> Result<(Recorded, usize)> {
     recorded().with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The error for a result file that exists. Results are never overwritten.
-pub fn exists(path: &Path) -> anyhow::Error {
-    anyhow::anyhow!(
-        "{} exists: continue it with --resume, or give another --result",
-        path.display()
-    )
-}
-
 /// A result file open for writing.
 pub struct ResultFile {
     file: File,
@@ -415,7 +406,11 @@ impl ResultFile {
     pub fn create(path: &Path, header: &Header) -> Result<ResultFile> {
         header.clone().checked()?;
         let file = whole_file::create_new(path).map_err(|e| match e.kind() {
-            ErrorKind::AlreadyExists => exists(path),
+            // Results are never overwritten.
+            ErrorKind::AlreadyExists => anyhow::anyhow!(
+                "{} exists: continue it with --resume, or give another --result",
+                path.display()
+            ),
             _ => anyhow::anyhow!("cannot write {}: {e}", path.display()),
         })?;
         give_back(&file, path);

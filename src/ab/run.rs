@@ -24,16 +24,6 @@ pub struct Progress<'a> {
     pub block: Option<usize>,
 }
 
-/// The command failed in a run, and the machine was restored. Other commands may still succeed.
-#[derive(Debug)]
-pub struct CommandFailed(String);
-
-impl std::fmt::Display for CommandFailed {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// How it ended.
 #[derive(Debug, PartialEq)]
 pub enum End {
@@ -77,7 +67,6 @@ pub fn run(
     let ended = session.all(recorded, stopped, tell);
     let restored = session.machine.restore();
     match (ended, restored) {
-        // As text, so that it is no `CommandFailed`: the machine failed too.
         (Err(e), Err(r)) => Err(anyhow!("the machine was not restored: {r:#}: {e:#}")),
         (Err(e), Ok(())) => Err(e),
         (Ok(_), Err(r)) => Err(r.context("the machine was not restored")),
@@ -149,14 +138,10 @@ impl Session<'_> {
         tell: &mut dyn FnMut(&Progress),
     ) -> Result<Option<End>> {
         let number = recorded.runs.len();
-        let each = self.header.warmups + self.header.boots.unwrap_or(0);
-        let again = match (self.header.boots, number.checked_sub(1)) {
-            (Some(_), Some(_)) if !number.is_multiple_of(each) => {
-                let begin = number / each * each;
-                (begin..begin + self.header.warmups).collect()
-            }
-            (None, Some(before)) if self.header.settle != Settle::Nowhere => vec![before],
-            _ => Vec::new(),
+        let settles = self.header.settle != Settle::Nowhere;
+        let again = match boots::warmed_again(self.header, number) {
+            None if settles => number.saturating_sub(1)..number,
+            again => again.unwrap_or_default(),
         };
         for before in again {
             if stopped() {
@@ -234,7 +219,7 @@ impl Session<'_> {
         let text = format!("run {} under variant {name} failed{kept}", number + 1);
         let error = match failure {
             Failure::Other(e) => return Ok(e.context(text)),
-            Failure::NotStarted(..) => return Ok(anyhow!("{failure}").context(CommandFailed(text))),
+            Failure::NotStarted(..) => return Ok(anyhow!("{failure}").context(text)),
             Failure::NoValue(e) | Failure::Unwatched(e) => e,
             other => anyhow!("{other}"),
         };
@@ -250,7 +235,7 @@ impl Session<'_> {
         };
         self.file.append(&failed)?;
         recorded.failed.push(failed);
-        Ok(error.context(CommandFailed(text)))
+        Ok(error.context(text))
     }
 }
 
@@ -263,7 +248,7 @@ fn of_the_machine(failure: Failure) -> Failure {
 }
 
 /// True if another run is to be made.
-pub(super) fn lacks(recorded: &Recorded) -> Result<bool> {
+fn lacks(recorded: &Recorded) -> Result<bool> {
     let header = &recorded.header;
     let all = header.rule.plan.max();
     Ok(analysis::blocks(header, &recorded.runs) < all && !enough(recorded)?)

@@ -213,11 +213,17 @@ fn in_rust(settings: &str) -> Result<Vec<String>> {
         "this scx_roost cannot decide in userspace: build it with the cargo feature rustland"
     );
     variant::settings(settings)?;
-    let change = variant::change(settings)?;
-    let mut words: Vec<String> = ["--backend", "rust"].map(String::from).into();
-    let preset = change.preset.map(|name| format!("--preset={name}"));
-    let profile = change.profile.map(|name| format!("--profile={name}"));
-    words.extend(preset.or(profile));
+    let backend = ["--backend", "rust"].map(String::from);
+    Ok([&backend[..], &options(&variant::change(settings)?)].concat())
+}
+
+/// The options of a start of scx_roost with these settings.
+pub fn options(change: &Change) -> Vec<String> {
+    let preset = change.preset.iter().map(|name| format!("--preset={name}"));
+    let profile = change.profile.iter();
+    let mut words: Vec<String> = preset
+        .chain(profile.map(|name| format!("--profile={name}")))
+        .collect();
     words.extend(change.enable.iter().map(|name| format!("--enable={name}")));
     words.extend(
         change
@@ -229,7 +235,7 @@ fn in_rust(settings: &str) -> Result<Vec<String>> {
     words.extend(
         set.map(|(name, value)| format!("--{name}={}", value.as_str().unwrap_or_default())),
     );
-    Ok(words)
+    words
 }
 
 /// True if something acted that differs between the two. `moved`: whether this counter grew in the

@@ -125,7 +125,7 @@ pub enum Client {
         #[command(flatten)]
         of: StatsPath,
     },
-    /// Show the running scheduler live: machine, rates, arms, latencies; switch features
+    /// Show the running scheduler live: overview, machine, rates, arms
     #[command(after_help = monitor::EXAMPLES)]
     Monitor(MonitorArgs),
 }
@@ -148,16 +148,6 @@ pub enum Alone {
         #[arg(long, global = true)]
         json: bool,
     },
-    /// Run a workload of `ab --suite`
-    #[cfg(feature = "ab")]
-    #[command(name = ab::suite::COMMAND, hide = true)]
-    AbWorkload {
-        pattern: ab::suite::Pattern,
-
-        /// Compute steps per millisecond
-        #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-        steps: u64,
-    },
     /// Find the features and tunables that suit a command, with the statistics of ab
     #[cfg(feature = "ab")]
     #[command(after_help = ab::args::TUNE_EXAMPLES)]
@@ -173,27 +163,13 @@ pub enum Alone {
     #[cfg(feature = "ab")]
     #[command(name = ab::real::guardian::COMMAND, hide = true)]
     AbGuardian,
-    /// Simulate a workload on a modelled machine under the policy's own code
-    #[cfg(feature = "sim")]
-    #[command(after_help = crate::sim::EXAMPLES, args_conflicts_with_subcommands = true)]
-    Sim {
-        #[command(flatten)]
-        args: Box<crate::sim::SimArgs>,
-
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 /// Commands that print or write what the program knows of itself.
 #[derive(Debug, Subcommand)]
 pub enum Text {
-    /// List the features, or describe one
+    /// List the features
     Features {
-        /// Describe this feature
-        name: Option<String>,
-
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -245,11 +221,6 @@ pub struct MonitorArgs {
 
     #[command(flatten)]
     pub of: StatsPath,
-
-    /// Control socket, for switching features [default: 'ctl' beside --stats-path, or the
-    /// configured one]
-    #[arg(id = "ctl", long = "ctl-path", value_name = "PATH")]
-    pub ctl_path: Option<PathBuf>,
 
     #[command(flatten)]
     pub json: JsonArg,
@@ -381,10 +352,6 @@ pub struct RunArgs {
     /// these limits, start nevertheless
     #[arg(long, help_heading = SPECIAL)]
     pub ignore_cpu_max: bool,
-
-    /// Lock all memory of this process, so that none of it is swapped out
-    #[arg(long, help_heading = SPECIAL)]
-    pub lock_memory: bool,
 
     /// Size of the debug dump after an error, in bytes; 0: the kernel's default
     #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = SPECIAL)]

@@ -3,11 +3,9 @@
 
 use crate::policy::features::{self, Feature, Preset};
 use crate::policy::profiles::{PROFILES, Profile};
-use crate::util::names::instead;
-use crate::util::text::{paragraph, wrap};
-use anyhow::{Result, anyhow};
+use crate::util::text::paragraph;
+use anyhow::Result;
 use serde::Serialize;
-use std::fmt::Write;
 
 const WIDTH: usize = 100;
 const DOCS: &str = "docs/reference/features";
@@ -40,7 +38,7 @@ struct ProfileRow {
     name: &'static str,
     help: &'static str,
     cost: &'static str,
-    /// What `sim` and `ab` compare.
+    /// What `roost-sim` and `ab` compare.
     variant: &'static str,
 }
 
@@ -69,36 +67,6 @@ impl FeatureRow {
         let on = if self.is_default() { "on" } else { "" };
         let what = format!("{of}{} ({})", self.help, self.source);
         paragraph(&format!("  {:<17} {on:<6} ", self.name), &what, WIDTH)
-    }
-
-    fn page(&self) -> String {
-        let listed = |names: &[&str]| match names {
-            [] => "none".to_string(),
-            names => names.join(" "),
-        };
-        let mut text = format!("{} ({})\n", self.name, self.source);
-        for line in wrap(self.help, WIDTH - 2) {
-            let _ = writeln!(text, "  {line}");
-        }
-        if !self.parent.is_empty() {
-            let _ = writeln!(text, "needs      {}", self.parent);
-        }
-        let page = match self.parent {
-            "" => self.name,
-            parent => parent,
-        };
-        let _ = write!(
-            text,
-            "presets    {}\ncounters   {}\npage       {DOCS}/{page}.md\n\n\
-             at start   scx_roost --enable {name}\n\
-             while on   scx_roost ctl set --enable {name}\n\
-             compare    scx_roost ab --variant roost --variant roost+{name}{other} -- COMMAND\n",
-            listed(&self.presets),
-            listed(&self.counters),
-            name = self.name,
-            other = if self.is_default() { "=off" } else { "" },
-        );
-        text
     }
 }
 
@@ -134,26 +102,16 @@ impl ProfileRow {
     }
 }
 
-/// All features, or the named one, as text or JSON. Error: there is none of that name.
-pub fn features(name: Option<&str>, json: bool) -> Result<String> {
+/// All features, as text or JSON.
+pub fn features(json: bool) -> Result<String> {
     let rows = features::FEATURES.iter().map(FeatureRow::of);
-    match name {
-        None if json => in_json(&rows.collect::<Vec<_>>()),
-        None => Ok(format!(
-            "Features. 'on': in the preset {}. scx_roost features NAME shows one.\n\n{}",
+    match json {
+        true => in_json(&rows.collect::<Vec<_>>()),
+        false => Ok(format!(
+            "Features. 'on': in the preset {}. {DOCS}/ has a page for each.\n\n{}",
             features::DEFAULT_PRESET,
             rows.map(|row| row.row()).collect::<String>()
         )),
-        Some(name) => {
-            let names: Vec<&str> = features::FEATURES.iter().map(|f| f.name).collect();
-            let row = features::feature(name).map(FeatureRow::of);
-            let row =
-                row.ok_or_else(|| anyhow!("unknown feature '{name}': {}", instead(name, &names)))?;
-            match json {
-                true => in_json(&row),
-                false => Ok(row.page()),
-            }
-        }
     }
 }
 
@@ -203,13 +161,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_listed_and_has_a_page_that_exists() {
-        let all = features(None, false).unwrap();
+    fn every_row_is_listed() {
+        let all = features(false).unwrap();
         for f in features::FEATURES {
             assert!(all.contains(&format!("\n  {:<17} ", f.name)), "{}", f.name);
-            let page = features(Some(f.name), false).unwrap();
-            let path = page.lines().find_map(|l| l.strip_prefix("page       "));
-            assert!(std::path::Path::new(path.unwrap()).is_file(), "{page}");
         }
         let of_presets = presets(false).unwrap();
         for p in features::PRESETS {
@@ -226,20 +181,14 @@ mod tests {
 
     #[test]
     fn json_has_what_the_tables_have() {
-        let all: serde_json::Value = serde_json::from_str(&features(None, true).unwrap()).unwrap();
-        assert_eq!(all.as_array().unwrap().len(), features::FEATURES.len());
-        let claim: serde_json::Value =
-            serde_json::from_str(&features(Some("claim"), true).unwrap()).unwrap();
+        let all: serde_json::Value = serde_json::from_str(&features(true).unwrap()).unwrap();
+        let rows = all.as_array().unwrap();
+        assert_eq!(rows.len(), features::FEATURES.len());
+        let claim = rows.iter().find(|row| row["name"] == "claim").unwrap();
         assert_eq!(claim["presets"], serde_json::json!(["roost", "patra"]));
         let all: serde_json::Value = serde_json::from_str(&presets(true).unwrap()).unwrap();
         assert_eq!(all.as_array().unwrap().len(), features::PRESETS.len());
         let all: serde_json::Value = serde_json::from_str(&profiles(true).unwrap()).unwrap();
         assert_eq!(all[0]["variant"], PROFILES[0].variant);
-    }
-
-    #[test]
-    fn a_wrong_name_is_answered_with_the_nearest() {
-        let error = features(Some("claims"), false).unwrap_err().to_string();
-        assert_eq!(error, "unknown feature 'claims': did you mean 'claim'?");
     }
 }

@@ -15,7 +15,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         &["status", "monitor", "ctl", "exec", "export", "stop"],
     ),
     ("This machine", &["doctor", "topology"]),
-    ("Is it better? Measure and simulate", &["ab", "tune", "sim"]),
+    ("Is it better? Measure", &["ab", "tune"]),
     (
         "What there is to switch",
         &["features", "presets", "profiles"],

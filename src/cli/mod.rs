@@ -4,7 +4,6 @@
 pub mod args;
 mod catalog;
 mod files;
-mod forgotten;
 mod help;
 mod levels;
 pub mod pages;
@@ -12,8 +11,6 @@ mod sockets;
 
 #[cfg(feature = "ab")]
 use crate::ab::args::{AbArgs, TuneArgs};
-#[cfg(feature = "ab")]
-use crate::ab::suite::Pattern;
 use crate::clients::ctl;
 use crate::clients::exec::ExecArgs;
 #[cfg(feature = "export")]
@@ -47,7 +44,6 @@ pub enum Command {
         /// How the running scheduler reads its configuration again.
         origin: Origin,
         /// No memory of this process is swapped out.
-        lock_memory: bool,
         level: LevelFilter,
         run_id: Option<u64>,
     },
@@ -75,11 +71,6 @@ pub enum Command {
     },
     #[cfg(feature = "ab")]
     AbGuardian,
-    #[cfg(feature = "ab")]
-    AbWorkload {
-        pattern: Pattern,
-        steps: u64,
-    },
     Doctor {
         sysfs: PathBuf,
         json: bool,
@@ -115,11 +106,6 @@ pub enum Command {
         at: Socket,
         series: Series,
         output: Output,
-    },
-    #[cfg(feature = "sim")]
-    Sim {
-        wanted: Box<crate::sim::Wanted>,
-        json: bool,
     },
     /// The live view.
     View {
@@ -180,8 +166,7 @@ fn parse_with<T: Into<OsString> + Clone>(
             Err(BadUsage(without_command(&command, &words)).into())
         }
         Err(e) => {
-            let what = forgotten::dashes(&command, &words, &e);
-            let what = what.unwrap_or_else(|| sentence(&e.render().to_string()));
+            let what = sentence(&e.render().to_string());
             let see = asked(&command, &words).1;
             Err(BadUsage(anyhow!("{what}; see {see} --help")).into())
         }
@@ -189,7 +174,7 @@ fn parse_with<T: Into<OsString> + Clone>(
 }
 
 /// Options take a value such as -5, so that the error says what is possible.
-fn with_negative(command: clap::Command) -> clap::Command {
+pub fn with_negative(command: clap::Command) -> clap::Command {
     let option = |arg: &clap::Arg| arg.get_long().is_some() && arg.get_action().takes_values();
     command
         .mut_args(|arg| match option(&arg) {
@@ -270,7 +255,7 @@ fn typed(matches: &ArgMatches, id: &str) -> bool {
 
 /// clap writes an error over several lines, with the usage last. This keeps the lines about the
 /// error.
-fn sentence(error: &str) -> String {
+pub fn sentence(error: &str) -> String {
     let lines = error
         .lines()
         .map(str::trim)
@@ -380,7 +365,7 @@ impl Cli {
         matches: ArgMatches,
         place: Place,
     ) -> Result<Command> {
-        let (lock_memory, level) = (run.lock_memory, self.once.level(run.log_level));
+        let level = self.once.level(run.log_level);
         let config = Config {
             sysfs: self.sysfs.root(),
             stats_interval: self.once.stats,
@@ -407,7 +392,6 @@ impl Cli {
                 read: Some(Arc::new(read)),
                 saved,
             },
-            lock_memory,
             level,
             run_id: self.once.run_id,
         })
@@ -495,9 +479,8 @@ impl Client {
                 output: args.output().map_err(BadUsage)?,
             },
             Client::Monitor(args) => {
-                let (stats, ctl_path) = args.at(folder);
+                let stats = args.of.at(folder);
                 let options = monitor::Options {
-                    ctl_path,
                     stats_path: stats.path.clone(),
                     interval: args.interval,
                     json: json || args.json.json,
@@ -529,14 +512,8 @@ impl Alone {
                 json: json || too,
             },
             #[cfg(feature = "ab")]
-            Alone::AbWorkload { pattern, steps } => Command::AbWorkload { pattern, steps },
             #[cfg(feature = "ab")]
             Alone::AbGuardian => Command::AbGuardian,
-            #[cfg(feature = "sim")]
-            Alone::Sim { args, json: too } => Command::Sim {
-                wanted: Box::new(args.wanted()?),
-                json: json || too,
-            },
         })
     }
 }
@@ -545,9 +522,7 @@ impl Text {
     /// `json`: as given before the subcommand.
     fn resolve(self, json: bool) -> Result<Command> {
         let text = match self {
-            Text::Features { name, json: too } => {
-                catalog::features(name.as_deref(), json || too).map_err(BadUsage)?
-            }
+            Text::Features { json: too } => catalog::features(json || too)?,
             Text::Presets { json: too } => catalog::presets(json || too)?,
             Text::Profiles { json: too } => catalog::profiles(json || too)?,
             Text::Completions { shell } => pages::completions(shell)?,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Where clients find the scheduler: where their options say, else where its configuration does.
 
-use super::args::{Cli, CtlPath, MonitorArgs, StatsPath};
+use super::args::{Cli, CtlPath, StatsPath};
 use super::files::Place;
 use super::levels::Levels;
 use super::typed;
@@ -111,21 +111,5 @@ impl CtlPath {
     pub fn at(self, folder: &Path) -> Socket {
         let configured = || Sockets::configured(folder).ctl();
         self.ctl_path.map_or_else(configured, Socket::from)
-    }
-}
-
-impl MonitorArgs {
-    /// The statistics socket and the control socket, which is beside one that was typed.
-    pub fn at(&self, folder: &Path) -> (Socket, PathBuf) {
-        let sockets = match &self.of.stats_path {
-            Some(stats) => Sockets {
-                ctl: ctl_path_beside(stats),
-                stats: stats.clone(),
-                skipped: Vec::new(),
-            },
-            None => Sockets::configured(folder),
-        };
-        let ctl = self.ctl_path.clone().unwrap_or(sockets.ctl.clone());
-        (sockets.stats(), ctl)
     }
 }

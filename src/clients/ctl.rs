@@ -67,7 +67,7 @@ pub enum Verb {
         #[arg(long, value_name = "PATH")]
         config: Option<PathBuf>,
     },
-    /// Read the configuration files again; a bad file changes nothing
+    /// Return to the configuration files, as they are now; a bad file changes nothing
     Reload,
     /// List, add or delete arms
     Arms {

@@ -60,8 +60,8 @@ struct Status {
     running: Option<Running>,
     /// How the last run ended; None while it runs.
     last: Option<Last>,
-    /// What to do, a sentence each.
-    next: Vec<String>,
+    /// Why its statistics are not shown although it runs.
+    why: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -133,18 +133,12 @@ impl Status {
             0 => State::Loading,
             _ => State::Running,
         };
-        let next = [
-            "watch it: scx_roost monitor",
-            "change it: scx_roost ctl --help",
-            "is it better here? scx_roost ab --help",
-            "end it: scx_roost stop",
-        ];
         Status {
             state,
             ops: ops.unwrap_or_default(),
             running: Some(Running::of(totals)),
             last: None,
-            next: next.map(str::to_string).to_vec(),
+            why: None,
         }
     }
 
@@ -154,37 +148,23 @@ impl Status {
         // One that is being removed places no more tasks.
         let leaves = state.as_deref() == Some("disabling");
         let ops = host.attached_ops().filter(|_| !leaves);
-        let (state, next) = match (state.as_deref(), &ops) {
-            (None, _) => (
-                State::Impossible,
-                vec!["see what it needs: scx_roost doctor".to_string()],
-            ),
-            (_, None) => (
-                State::Stopped,
-                vec![
-                    "check this machine: scx_roost doctor".to_string(),
-                    "start it: sudo scx_roost".to_string(),
-                ],
-            ),
-            (Some(state), Some(ops)) if ops.starts_with("roost_") => {
-                let why = client::no_connection(path, e);
-                // 'enabling', and on Linux 6.12 'prepping'.
-                match state {
-                    "enabled" => (State::Running, vec![why]),
-                    _ => (State::Loading, vec![why]),
-                }
-            }
-            (_, Some(ops)) => (
-                State::Other,
-                vec![format!("stop '{ops}' before you start scx_roost")],
-            ),
+        let state = match (state.as_deref(), &ops) {
+            (None, _) => State::Impossible,
+            (_, None) => State::Stopped,
+            // 'enabling', and on Linux 6.12 'prepping', are a load.
+            (Some(state), Some(ops)) if ops.starts_with("roost_") => match state {
+                "enabled" => State::Running,
+                _ => State::Loading,
+            },
+            (_, Some(_)) => State::Other,
         };
+        let ours = matches!(state, State::Running | State::Loading);
         Status {
             state,
             ops: ops.unwrap_or_default(),
             running: None,
             last: None,
-            next,
+            why: ours.then(|| client::no_connection(path, e)),
         }
     }
 
@@ -207,8 +187,8 @@ impl Status {
         for (name, what) in self.last.as_ref().map(rows_of_end).unwrap_or_default() {
             text += &row(name, &what);
         }
-        for (i, next) in self.next.iter().enumerate() {
-            text += &row(if i == 0 { "next" } else { "" }, next);
+        if let Some(why) = &self.why {
+            text += &row("why", why);
         }
         text
     }
@@ -361,7 +341,6 @@ mod tests {
             "            another cache; 0.1 % found no idle CPU\n",
             "  latency   half of the woken tasks ran within 4 us, 99 of 100 within 131 us\n",
             "  moved     running tasks from a shared core to an idle one: 0; waiting tasks to a CPU",
-            "  next      watch it: scx_roost monitor\n",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
@@ -473,7 +452,8 @@ mod tests {
             let status = Status::read(&Host::in_folder(folder.path()), &socket).unwrap();
             assert_eq!(status.state, expected);
             assert!(status.text().starts_with(first), "{}", status.text());
-            assert!(!status.next.is_empty());
+            let ours = matches!(expected, State::Running | State::Loading);
+            assert_eq!(status.why.is_some(), ours);
         };
         told(
             State::Impossible,

@@ -2,9 +2,7 @@
 //! Settings of the whole process, made before it has other threads. `run` makes none of them: a
 //! process that embeds the scheduler decides for itself.
 
-use crate::util::privileges::Capabilities;
-use anyhow::{Context, Result, ensure};
-use std::io::Error;
+use anyhow::{Result, ensure};
 
 /// Uses one heap for all threads. Each client of a socket has a thread, and glibc would give each
 /// new thread a heap of its own and keep it. The process would grow as clients come and go (bounded
@@ -15,23 +13,6 @@ pub fn one_heap() {
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }
-}
-
-/// Locks all memory that the process has and will have. Pages are locked when they are first used,
-/// so that thread stacks are not populated. Returns the capability that locking later memory needs,
-/// if any.
-pub fn lock_memory() -> Result<Capabilities> {
-    let unlimited = raise_memlock_limit();
-    // SAFETY: a plain call.
-    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } < 0 {
-        return Err(Error::last_os_error()).context(
-            "--lock-memory needs root, CAP_IPC_LOCK or a higher limit of locked memory (ulimit -l)",
-        );
-    }
-    Ok(match unlimited {
-        true => Capabilities::default(),
-        false => Capabilities::IPC_LOCK,
-    })
 }
 
 /// The BPF half has about 100 maps and programs, each an open file; frequencies and idle periods
@@ -79,26 +60,4 @@ pub fn may_be_urgent() {
 pub fn without_huge_pages() {
     // SAFETY: a call without pointers.
     unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
-}
-
-/// Lifts the limit of locked memory where the process may, and otherwise raises it to the hard
-/// limit. It applies to later memory, when the process no longer has CAP_IPC_LOCK. Returns whether
-/// the limit was lifted.
-fn raise_memlock_limit() -> bool {
-    let all = libc::RLIM_INFINITY;
-    let mut limit = libc::rlimit {
-        rlim_cur: all,
-        rlim_max: all,
-    };
-    // SAFETY: each call has a limit that is alive.
-    unsafe {
-        if libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit) == 0 {
-            return true;
-        }
-        if libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) < 0 {
-            return false;
-        }
-        limit.rlim_cur = limit.rlim_max;
-        libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_max == all
-    }
 }

@@ -197,19 +197,3 @@ pub fn realtime(host: &Host) -> Check {
     )
     .lasting(Condition::NoTimers)
 }
-
-pub fn memlock(host: &Host) -> Check {
-    let limits = host.proc_text("self/limits").unwrap_or_default();
-    let line = limits
-        .lines()
-        .find_map(|l| l.strip_prefix("Max locked memory"));
-    let hard = line
-        .and_then(|l| l.split_whitespace().nth(1))
-        .unwrap_or("unknown");
-    Check::ok(
-        "memlock",
-        format!(
-            "locked memory: limit {hard} (it counts for --lock-memory, and for BPF before Linux 5.11)"
-        ),
-    )
-}

@@ -140,7 +140,6 @@ fn examine_for(host: &Host, ignore_cpu_max: bool) -> Report {
         kernel::privileges(host),
         kernel::attached(host),
         kernel::realtime(host),
-        kernel::memlock(host),
         cpufreq(host),
     ]);
     checks.extend(model(host));

@@ -43,7 +43,9 @@ pub use idle_states::{IdleState, idle_states};
 pub use limits::{Limit, Limits};
 pub use load::{CpuTime, cpu_times, resident_kb, waiting_permille};
 pub use modes::Modes;
-pub use policy::{Policies, Policy, driver, names};
+#[cfg(feature = "internals")]
+pub use policy::Policy;
+pub use policy::{Policies, driver, names};
 pub use power::Power;
 pub use prefcore::Rankings;
 pub use read::{advice, possible_cpus, read_advised};

@@ -3,9 +3,6 @@
 //! Tests, benches and the simulator call the C only through this module. It decides nothing itself:
 //! the C is the same as in the kernel.
 
-// The simulator calls a part of it. Tests call the rest.
-#![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]
-
 mod claims;
 mod delay;
 mod kernel;

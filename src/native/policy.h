@@ -38,8 +38,6 @@ void roost_idles(struct world *w, s32 cpu); /* the CPU has nothing to run */
 void roost_tick_signals(struct world *w, port_task *p);
 /* the CPU to which the task moves; NO_CPU: it stays */
 s32 roost_delay_over(struct world *w, port_task *p);
-/* @cpu (@idle: as idle) was chosen for a fork or the running task's exec; returns the final CPU */
-s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec);
 
 /* placement (ladder.h) */
 struct placement roost_place(struct world *w, port_task *p, struct task_state *ts,

@@ -131,21 +131,6 @@ impl Arms {
         Ok(())
     }
 
-    /// Gives an arm another origin. What differed from the old one stays different.
-    pub fn rebase(&mut self, name: &str, origin: &Settings, nr_cpus: u32) -> Result<()> {
-        let arm = self.settings(name)?;
-        let origin = of_arm(name, origin.under(arm.settings.power()));
-        let change = arm.settings.since(&arm.origin, nr_cpus);
-        arm.settings = match change == Change::default() {
-            true => origin.clone(),
-            false => origin
-                .changed(&change)
-                .with_context(|| format!("arm {name}, with what ctl has changed"))?,
-        };
-        arm.origin = origin;
-        Ok(())
-    }
-
     /// The settings that a new arm has, and returns to when it is reset.
     pub fn begin(&mut self, slot: usize, origin: Settings) {
         if let Some(arm) = &mut self.slots[slot] {

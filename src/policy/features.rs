@@ -388,6 +388,14 @@ pub fn known_tunable(name: &str) -> Option<&'static Tunable> {
     TUNABLES.iter().copied().find(|t| t.name == name)
 }
 
+/// The feature that a sub-switch or a tunable belongs to. None: it stands alone.
+#[cfg(feature = "ab")]
+pub fn parent_of(name: &str) -> Option<&'static str> {
+    let tunable = known_tunable(name).map(|t| t.parent);
+    let parent = tunable.or(feature(name).map(|f| f.parent));
+    parent.filter(|parent| !parent.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

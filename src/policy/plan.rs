@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a run is to begin with: the settings of arm default, other arms, and rules. Files and the
-//! command line say it. What `ctl` has changed since stays on top of it when the files are read
-//! again.
+//! command line say it. When the files are read again, the run returns to it.
 
 use crate::policy::arms::{Arms, DEFAULT_ARM};
 use crate::policy::change::Change;
@@ -39,26 +38,27 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The keys of all changes, as a file has them. Arms and rules that are gone are none.
-    pub fn keys(&self) -> Vec<String> {
+    /// Names of all changes, as a file has them, and of the arms and rules that are gone.
+    pub fn names(&self) -> Vec<String> {
         let of_arm = |(arm, change): (&String, &Change)| {
             let key = |key: String| format!("arms.{arm}.{key}");
-            change.keys().into_iter().map(key).collect::<Vec<_>>()
+            match change.keys() {
+                none if none.is_empty() => vec![format!("arms.{arm}")],
+                keys => keys.into_iter().map(key).collect(),
+            }
         };
         let rules = self
             .rules
             .iter()
             .map(|rule| format!("rules: {}", rule.whom));
         let arms = self.arms.iter().flat_map(of_arm);
+        let gone_arms = self.deleted_arms.iter();
+        let gone_arms = gone_arms.map(|name| format!("arms.{name} (deleted)"));
+        let gone_rules = self.deleted_rules.iter();
+        let gone_rules = gone_rules.map(|whom| format!("rules: {whom} (deleted)"));
         let everybody = self.everybody.keys().into_iter();
-        everybody.chain(arms).chain(rules).collect()
-    }
-
-    /// The arms and rules that are gone.
-    pub fn deleted(&self) -> Vec<String> {
-        let arms = self.deleted_arms.iter().map(|name| format!("arm {name}"));
-        let rules = self.deleted_rules.iter().map(|whom| format!("rule {whom}"));
-        arms.chain(rules).collect()
+        let there = everybody.chain(arms).chain(rules);
+        there.chain(gone_arms).chain(gone_rules).collect()
     }
 }
 
@@ -74,96 +74,24 @@ impl Plan {
     /// Fails if it could not be carried out: a name of an arm, a pattern of a name, a rule for an
     /// arm that does not exist, a full table.
     pub fn check(&self) -> Result<()> {
-        let mut rules = Rules::default();
-        let arms = self.applied(
-            &Plan::default(),
-            &Arms::new(self.everybody.clone()),
-            &mut rules,
-            1,
-        )?;
-        self.apply_rules(&Plan::default(), &arms, &mut rules, &|whom| match whom {
+        let mut arms = Arms::new(self.everybody.clone());
+        self.take_over(&mut arms, &mut Rules::default(), &|whom| match whom {
             Whom::Cgroup(path) => Ok(Some(Found::absent(path))),
             _ => Ok(None),
         })
     }
 
-    /// The arms when this plan replaces the plan `old`. What differed from `old` stays different.
-    /// Arms that only `old` has are deleted, unless rules of `ctl` name them. Those that `ctl` has
-    /// deleted stay so, unless a rule names them. `rules` gets the tickets of new arms.
-    pub fn applied(&self, old: &Plan, now: &Arms, rules: &mut Rules, nr_cpus: u32) -> Result<Arms> {
-        let mut arms = now.clone();
-        let deleted = old.deleted(rules);
-        let needed = |arm: &str| {
-            let mut live = self.rules.iter().filter(|r| !deleted.contains(&r.whom));
-            live.any(|rule| rule.arm == arm)
-        };
-        arms.rebase(DEFAULT_ARM, &self.everybody, nr_cpus)?;
-        for (name, settings) in &self.arms {
-            match arms.slot(name) {
-                Ok(_) => arms.rebase(name, settings, nr_cpus)?,
-                Err(_) if old.arms.contains_key(name) && !needed(name) => (),
-                Err(_) => {
-                    let slot = arms.add(name, None, None)?;
-                    arms.begin(slot, settings.clone());
-                    rules.arm_added(slot);
-                }
-            }
-        }
-        let gone = old
-            .arms
-            .keys()
-            .filter(|name| !self.arms.contains_key(*name));
-        for name in gone {
-            let planned = |rule: &RuleOf| old.rules.contains(rule);
-            if let Ok(slot) = arms.slot(name)
-                && !rules.iter().any(|r| {
-                    let whom = r.whom.clone();
-                    r.slot == slot
-                        && !planned(&RuleOf {
-                            whom,
-                            arm: name.clone(),
-                        })
-                })
-            {
-                arms.delete(name)?;
-                rules.arm_deleted(slot);
-            }
-        }
-        Ok(arms)
-    }
-
-    /// The subjects of this plan's rules that `ctl` has deleted.
-    fn deleted(&self, rules: &Rules) -> Vec<Whom> {
-        let gone = |whom: &Whom| !rules.iter().any(|r| r.whom == *whom);
-        let whoms = self.rules.iter().map(|rule| rule.whom.clone());
-        whoms.filter(gone).collect()
-    }
-
-    /// Replaces the rules of the plan `old` by this plan's, which come first. A rule of `ctl` about
-    /// the same subject stays, and one that it has deleted stays deleted. `find` looks up the
-    /// cgroup of a rule.
-    pub fn apply_rules(
+    /// Makes `arms` and `rules` those of this plan. An arm that stays keeps its slot, and with it
+    /// the tasks of `exec` and the rules about processes, which no plan can have. `find` looks up
+    /// the cgroup of a rule. After an error both may have a part of the plan.
+    pub fn take_over(
         &self,
-        old: &Plan,
-        arms: &Arms,
+        arms: &mut Arms,
         rules: &mut Rules,
         find: &dyn Fn(&Whom) -> Result<Option<Found>>,
     ) -> Result<()> {
-        let has = |rules: &Rules, whom: &Whom| rules.iter().any(|r| r.whom == *whom);
-        let deleted = old.deleted(rules);
-        for rule in &old.rules {
-            let planned = rules.iter().any(|r| {
-                r.whom == rule.whom && arms.get(r.slot).is_none_or(|arm| arm.name == rule.arm)
-            });
-            if planned {
-                rules.delete(&rule.whom)?;
-            }
-        }
-        let mut added = 0;
+        self.take_over_arms(arms, rules)?;
         for rule in &self.rules {
-            if has(rules, &rule.whom) || deleted.contains(&rule.whom) {
-                continue;
-            }
             let slot = arms
                 .slot(&rule.arm)
                 .with_context(|| format!("the rule {}", rule.whom))?;
@@ -172,9 +100,31 @@ impl Plan {
                 (Whom::Comm(glob), _) => rules.add_comm(glob, slot)?,
                 (whom, _) => anyhow::bail!("the rule {whom} is only for a running scheduler"),
             }
-            added += 1;
         }
-        rules.last_first(added);
+        Ok(())
+    }
+
+    /// Of the rules only those about processes stay, if their arm does.
+    fn take_over_arms(&self, arms: &mut Arms, rules: &mut Rules) -> Result<()> {
+        let stays = |name: &str| name == DEFAULT_ARM || self.arms.contains_key(name);
+        let gone = arms.iter().filter(|(_, arm)| !stays(&arm.name));
+        let gone: Vec<(usize, String)> = gone.map(|(slot, arm)| (slot, arm.name.clone())).collect();
+        rules.keep_processes(|slot| gone.iter().all(|(of_arm, _)| *of_arm != slot));
+        for (slot, name) in gone {
+            arms.delete(&name)?;
+            rules.arm_deleted(slot);
+        }
+        let power = arms.everybody().settings.power();
+        arms.begin(0, self.everybody.under(power));
+        for (name, settings) in &self.arms {
+            let there = arms.slot(name);
+            let slot = there.or_else(|_| {
+                let slot = arms.add(name, None, None)?;
+                rules.arm_added(slot);
+                anyhow::Ok(slot)
+            })?;
+            arms.begin(slot, settings.under(power));
+        }
         Ok(())
     }
 

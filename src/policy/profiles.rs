@@ -7,7 +7,7 @@ use crate::machine::Power;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Profile {
     pub name: &'static str,
-    /// As `sim` and `ab` read it. For `auto`: without a power setting.
+    /// As `roost-sim` and `ab` read it. For `auto`: without a power setting.
     pub variant: &'static str,
     /// What it is for.
     pub help: &'static str,

@@ -211,9 +211,10 @@ impl Rules {
         Ok(())
     }
 
-    /// Puts the last `count` rules before all others, in their order.
-    pub fn last_first(&mut self, count: usize) {
-        self.rules.rotate_right(count);
+    /// Drops all rules but those about processes whose slot `stays`.
+    pub fn keep_processes(&mut self, stays: impl Fn(usize) -> bool) {
+        let kept = |r: &Rule| matches!(r.whom, Whom::Pid(_)) && stays(r.slot);
+        self.rules.retain(kept);
     }
 
     /// Takes over what was found of `cgroups()`, and drops the rules of processes that ended. True

@@ -273,6 +273,13 @@ impl Settings {
         self.tunables.insert(row.name, value);
     }
 
+    /// `set` and `check`, for random settings of crates/sim.
+    #[cfg(feature = "internals")]
+    pub fn put(&mut self, row: &'static Tunable, value: u32) -> Result<()> {
+        self.set(row, value);
+        self.check()
+    }
+
     /// The effective value on a machine of `nr_cpus` CPUs. If slice-us or min-slice-us alone was
     /// set, the other one, by default or of the profile, adapts to it.
     #[doc(hidden)]

@@ -131,6 +131,7 @@ impl Frequencies {
     }
 
     /// Learns from the first sample on, and not only after many.
+    #[cfg(feature = "internals")]
     pub fn learning_at_once(self) -> Self {
         Frequencies {
             samples: SAMPLES_TO_LEARN - 1,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Small tools that know nothing of scheduling.
 
-#[cfg(any(feature = "ab", feature = "sim"))]
+#[cfg(feature = "ab")]
 pub mod affinity;
-#[cfg(any(feature = "ab", feature = "sim"))]
+#[cfg(feature = "ab")]
 pub mod distributions;
 pub mod escape;
 pub(crate) mod folder;

@@ -4,6 +4,7 @@
 pub struct Rng(u64);
 
 impl Rng {
+    #[cfg(feature = "internals")]
     pub fn new(seed: u64) -> Rng {
         Rng(seed)
     }
@@ -28,6 +29,7 @@ impl Rng {
     }
 
     /// Uniform in (0, 1].
+    #[cfg(feature = "internals")]
     pub fn part(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }

@@ -102,7 +102,7 @@ pub struct Server {
 }
 
 /// The file of a socket. Dropping this removes it.
-pub struct SocketFile {
+struct SocketFile {
     path: PathBuf,
     /// Device and inode of the socket. A file that replaced it under the same name is not removed.
     identity: Option<(u64, u64)>,
@@ -110,7 +110,7 @@ pub struct SocketFile {
 
 impl SocketFile {
     /// Makes accept() return in the listener.
-    pub fn wake(&self) {
+    fn wake(&self) {
         let _ = connect(&self.path, LINE_TIME);
     }
 }
@@ -203,15 +203,6 @@ impl Purpose {
     }
 
     pub fn bind(self, path: &Path) -> Result<Bound> {
-        let (listener, file) = self.listen(path)?;
-        Ok(Bound {
-            purpose: self,
-            listener,
-            file,
-        })
-    }
-
-    pub fn listen(&self, path: &Path) -> Result<(UnixListener, SocketFile)> {
         self.make_room(path)?;
         let listener = bind(path, self.access).map_err(|e| match e {
             NotBound::File(e) => self.refused("create the", path, &e),
@@ -228,7 +219,11 @@ impl Purpose {
         {
             warn!("the {} socket {}: {text}", self.name, path.display());
         }
-        Ok((listener, file))
+        Ok(Bound {
+            purpose: self,
+            listener,
+            file,
+        })
     }
 
     /// Creates the folder, and removes a socket without a listener. A socket that is served stays.

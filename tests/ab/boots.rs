@@ -95,7 +95,7 @@ fn a_block_is_a_boot_of_each_kernel() {
         text.contains(told) && !text.contains("interrupted"),
         "{text}"
     );
-    let mail = as_mail(std::slice::from_ref(&recorded)).unwrap();
+    let mail = as_mail(&recorded).unwrap();
     for kernel in ["7.0.12-mine", "7.2.13"] {
         let line = format!("root of {kernel}");
         assert!(mail.contains(&line), "{mail}");
@@ -172,8 +172,8 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     let told = |words: &str| {
         let typed = Typed::try_parse_from(format!("ab {words} -- true").split(' '));
         let typed = typed.map_err(|e| e.to_string())?;
-        let tasks = typed.args.tasks("roost".into(), BTreeMap::new());
-        tasks.map(|_| ()).map_err(|e| format!("{e:#}"))
+        let task = typed.args.task(BTreeMap::new());
+        task.map(|_| ()).map_err(|e| format!("{e:#}"))
     };
     let two = "--variant eevdf@kernel=7.0.12 --variant roost@kernel=7.2.13";
     assert_eq!(told(&format!("--across-boots 2 {two}")), Ok(()));

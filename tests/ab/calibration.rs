@@ -4,12 +4,9 @@
 
 use crate::noise::{self, ALL, Noise};
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
-use scx_roost::ab::stats::sample::median_of;
-use scx_roost::ab::stats::unpaired::Unpaired;
 use scx_roost::ab::stats::verdict::{
     Compared, Direction, Judged, Rule, Step, Verdict, judge, settled,
 };
-use scx_roost::util::rng::Rng;
 
 const TIMES: u64 = 1000;
 
@@ -22,7 +19,6 @@ fn verdicts(values: &[Vec<f64>], blocks: usize, rule: &Rule) -> Vec<Judged> {
             other: &other[..blocks],
             better: Direction::Lower,
             exercised: true,
-            carried: false,
             step: Step::Part(0.0),
             failed: &[0; MAX_AUTO],
         })
@@ -245,48 +241,4 @@ fn the_least_effect_is_one_that_is_found() {
         let found = least_effects_found(noise, Plan::Auto(MAX_AUTO), 1);
         assert!((POWER..=950).contains(&found), "{noise:?}: {found}");
     }
-}
-
-/// The interval between two files covers the shift that was planted, for samples of unequal size.
-#[test]
-fn unpaired_intervals_cover() {
-    for (n, m) in [(4, 4), (6, 12), (20, 20), (60, 55)] {
-        let covers = |seed: &u64| {
-            let runs = Noise::Skewed.runs(n + m, &mut Rng::stream(*seed, 9));
-            let (base, other) = runs.split_at(n);
-            let other: Vec<f64> = other.iter().map(|v| v + 0.5).collect();
-            let interval = Unpaired::new(base, &other).interval(0.95).unwrap();
-            interval.contains(0.5)
-        };
-        let covered = (0..TIMES).filter(covers).count();
-        println!("{n} and {m}: {covered} of {TIMES}");
-        // 950 less three standard deviations of the count; few values have few levels.
-        assert!((929..=985).contains(&covered), "{n} and {m}: {covered}");
-    }
-    assert!(Unpaired::new(&[1.0; 3], &[2.0; 3]).interval(0.95).is_none());
-}
-
-/// However many there are: once 2,000 values of each sample were taken, and no others.
-#[test]
-fn unpaired_differences_are_counted_as_if_they_were_listed() {
-    for (n, m) in [(1, 1), (2, 3), (7, 7), (40, 51)] {
-        let runs = Noise::Skewed.runs(n + m, &mut Rng::stream(n as u64, 10));
-        // Ties, and values on both sides of 0.
-        let runs: Vec<f64> = runs.iter().map(|v| (20.0 * (v - 1.0)).round()).collect();
-        let (base, other) = runs.split_at(n);
-        let from = |o: &f64| base.iter().map(move |b| o - b).collect::<Vec<f64>>();
-        let mut listed: Vec<f64> = other.iter().flat_map(from).collect();
-        let shift = Unpaired::new(base, other);
-        assert_eq!(
-            shift.estimate(),
-            median_of(&mut listed),
-            "{base:?} {other:?}"
-        );
-        if let Some(interval) = shift.interval(0.95) {
-            let ends = [interval.low, interval.high];
-            assert!(ends.iter().all(|end| listed.contains(end)), "{interval:?}");
-        }
-    }
-    let base: Vec<f64> = (0..4000).map(|run| f64::from(run % 2)).collect();
-    assert_eq!(Unpaired::new(&base, &[1.0; 4000]).estimate(), 0.5);
 }

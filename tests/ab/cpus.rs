@@ -117,8 +117,6 @@ fn the_command_is_kept_there() {
                 .to_vec(),
             timeout: Duration::from_secs(20),
             cpus,
-            powercap: "/nowhere".into(),
-            events: Vec::new(),
             user: None,
         });
         let output = sample.unwrap().output;

@@ -50,11 +50,15 @@ fn a_broken_file_is_reported_in_a_sentence() {
         ),
         (
             replaced("\"settle\":", "\"mirrored\":true,\"settle\":"),
-            "it was made with --mirror or --concurrent, which this version does not have",
+            "it was made with --mirror, --concurrent, --suite or --parameter, which",
         ),
         (
             replaced("\"settle\":", "\"sides\":[\"0-3\",\"4-7\"],\"settle\":"),
-            "it was made with --mirror or --concurrent, which this version does not have",
+            "it was made with --mirror, --concurrent, --suite or --parameter, which",
+        ),
+        (
+            replaced("\"power\":0.8", "\"power\":0.8,\"suite\":14"),
+            "--suite or --parameter, which this version does not have",
         ),
         (
             replaced("\"fixed\":6", "\"fixed\":0"),

@@ -2,14 +2,14 @@
 //! What is compared: names of metrics, and numbers in what a command printed.
 
 use scx_roost::ab::metric::{MEASURED, Metric};
-use scx_roost::ab::stats::verdict::Direction::{self, Higher, Lower};
+use scx_roost::ab::stats::verdict::Direction::{Higher, Lower};
 
 fn metric(text: &str) -> Metric {
-    Metric::parse(text, Lower).unwrap()
+    Metric::parse(text).unwrap()
 }
 
 fn error(text: &str) -> String {
-    format!("{:#}", Metric::parse(text, Lower).unwrap_err())
+    format!("{:#}", Metric::parse(text).unwrap_err())
 }
 
 fn printed(metric: &str, output: &str) -> Result<f64, String> {
@@ -24,7 +24,7 @@ fn printed_beside(metric: &str, output: &str, errors: &str) -> Result<f64, Strin
 #[test]
 fn what_is_measured_has_a_name_and_less_of_it_is_better() {
     for row in &MEASURED {
-        let metric = Metric::parse(row.name, Higher).unwrap();
+        let metric = Metric::parse(row.name).unwrap();
         assert_eq!((metric.name.as_str(), metric.unit()), (row.name, row.unit));
         assert_eq!(metric.better, Lower);
         assert!(metric.printed("1", "1").is_none());
@@ -32,12 +32,15 @@ fn what_is_measured_has_a_name_and_less_of_it_is_better() {
 }
 
 #[test]
-fn a_direction_is_said_for_one_or_for_all_that_is_printed() {
-    let better = |text: &str, printed: Direction| Metric::parse(text, printed).unwrap().better;
-    assert_eq!(better("regex:([0-9]+)", Lower), Lower);
-    assert_eq!(better("regex:([0-9]+)", Higher), Higher);
-    assert_eq!(better("lower:json:/ops", Higher), Lower);
-    assert_eq!(better("higher:wall", Lower), Higher);
+fn lower_is_better_unless_it_is_said() {
+    for (text, better) in [
+        ("regex:([0-9]+)", Lower),
+        ("higher:regex:([0-9]+)", Higher),
+        ("lower:json:/ops", Lower),
+        ("higher:wall", Higher),
+    ] {
+        assert_eq!(metric(text).better, better, "{text}");
+    }
     assert_eq!(metric("higher:json:/ops").name, "json:/ops");
 }
 
@@ -45,8 +48,8 @@ fn a_direction_is_said_for_one_or_for_all_that_is_printed() {
 fn an_unknown_metric_is_refused_with_the_known_ones() {
     assert_eq!(
         error("time"),
-        "unknown metric 'time': expected one of wall, user, system, max-rss, context-switches, migrations, cycles, \
-         instructions, cache-misses, energy, wakeup-p50, wakeup-p99, regex:PATTERN or json:/POINTER"
+        "unknown metric 'time': expected one of wall, user, system, max-rss, context-switches, migrations, \
+         wakeup-p50, wakeup-p99, regex:PATTERN or json:/POINTER"
     );
     assert!(error("regex:(").contains("unclosed group"));
     assert!(error("regex:(a)(b)").contains("it has 2 groups, but one must be the number"));

@@ -141,7 +141,6 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         command: ["make", "-j16", "/home/me/secret"]
             .map(str::to_string)
             .to_vec(),
-        workload: None,
         user: Some("me".to_string()),
         timeout_s: 3600.0,
         variants: variants.iter().map(ToString::to_string).collect(),

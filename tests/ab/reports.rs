@@ -3,9 +3,6 @@
 
 use crate::played::{Played, asked, header};
 use scx_roost::ab::condition::{Seen, warnings};
-use scx_roost::ab::report::closing::Closing;
-use scx_roost::ab::report::compare::compare;
-use scx_roost::ab::report::html::{html, html_of_suite};
 use scx_roost::ab::report::text::{colored, text};
 use scx_roost::ab::report::{Report, least_effect, number, remark};
 use scx_roost::ab::result::{Recorded, ResultFile};
@@ -72,25 +69,25 @@ fn the_result_comes_first() {
     let recorded = recorded(8);
     let report = Report::new(&recorded).unwrap();
     let slower = "scx:/home/me/bin/scx_lavd --performance against mainline: worse, wall +";
-    for page in [text(&report), html(&report)] {
-        let page = page.replace("&nbsp;", " ");
-        let (before, rest) = page.split_once(slower).unwrap();
-        assert!(
-            !before.contains("lower is better") && !before.contains("arning"),
-            "{page}"
-        );
-        let (value, rest) = rest.split_once(" %, 98.75 % interval +").unwrap();
-        assert!((value.parse::<f64>().unwrap() - 10.0).abs() < 1.0, "{page}");
-        let (interval, _) = rest.split_once(" %").unwrap();
-        assert!(interval.contains(" to +"), "{page}");
-    }
     let plain = text(&report);
+    let (before, rest) = plain.split_once(slower).unwrap();
+    assert!(
+        !before.contains("lower is better") && !before.contains("arning"),
+        "{plain}"
+    );
+    let (value, rest) = rest.split_once(" %, 98.75 % interval +").unwrap();
+    assert!(
+        (value.parse::<f64>().unwrap() - 10.0).abs() < 1.0,
+        "{plain}"
+    );
+    let (interval, _) = rest.split_once(" %").unwrap();
+    assert!(interval.contains(" to +"), "{plain}");
     assert!(colored(&report).contains(&format!("\u{1b}[1m\u{1b}[31m{slower}")));
     assert!(!plain.contains('\u{1b}'));
 }
 
 #[test]
-fn where_and_when_it_was_taken_is_on_all_pages() {
+fn where_and_when_it_was_taken_is_shown() {
     let mut recorded = recorded(8);
     recorded.header.began = 1_767_225_599;
     recorded.header.host.insert("cpu".into(), "A CPU".into());
@@ -98,39 +95,32 @@ fn where_and_when_it_was_taken_is_on_all_pages() {
         .header
         .host
         .insert("cpus".into(), "0-7,16-23".into());
-    let pages = |recorded: &Recorded| {
-        let report = Report::new(recorded).unwrap();
-        [text(&report), html(&report)]
-    };
+    let shown = |recorded: &Recorded| text(&Report::new(recorded).unwrap());
     let where_and_when = "2025-12-31 23:59 UTC, scx_roost 0, kernel 7.2.13, A CPU, 16 CPUs; ";
-    for page in pages(&recorded) {
-        let plan = format!("{where_and_when}8 blocks planned, 1 warm-up of each variant");
-        assert!(page.contains(&plan), "{page}");
-    }
+    let plan = format!("{where_and_when}8 blocks planned, 1 warm-up of each variant");
+    let page = shown(&recorded);
+    assert!(page.contains(&plan), "{page}");
     recorded.header.rule.plan = Plan::Auto(40);
     recorded.header.host.clear();
-    for page in pages(&recorded) {
-        let plan = "UTC, scx_roost 0; auto, 40 blocks at most, 1 warm-up of each variant";
-        assert!(page.contains(plan), "{page}");
-    }
+    let plan = "UTC, scx_roost 0; auto, 40 blocks at most, 1 warm-up of each variant";
+    let page = shown(&recorded);
+    assert!(page.contains(plan), "{page}");
 }
 
-/// Outliers are counted and mentioned on every page for people. So are counters and other measured
-/// values.
+/// Outliers are counted and mentioned. So are counters and other measured values.
 #[test]
-fn outliers_and_counters_are_on_all_pages() {
+fn outliers_and_counters_are_shown() {
     let recorded = recorded(8);
     let report = Report::new(&recorded).unwrap();
     let outlier = "12.5, is far from the rest; it is included";
-    for page in [text(&report), html(&report)] {
-        for part in [
-            outlier,
-            "Also measured, medians",
-            "Counters that differ, medians of a run",
-            "user, s",
-        ] {
-            assert_eq!(page.matches(part).count(), 1, "{part} in\n{page}");
-        }
+    let page = text(&report);
+    for part in [
+        outlier,
+        "Also measured, medians",
+        "Counters that differ, medians of a run",
+        "user, s",
+    ] {
+        assert_eq!(page.matches(part).count(), 1, "{part} in\n{page}");
     }
 }
 
@@ -144,20 +134,13 @@ fn the_least_effect_that_could_be_found_is_reported() {
     for verdict in [Verdict::Worse, Verdict::Inconclusive] {
         assert!(judged.iter().any(|j| j.verdict == verdict), "{verdict:?}");
     }
-    let (text, html) = (text(&report), html(&report));
+    let text = text(&report);
     for judged in judged {
         let least = least_effect(judged, "s");
         assert!(least.ends_with(" %"), "{least}");
         assert!(
             text.contains(&format!("; least effect {least}\n")),
             "{text}"
-        );
-        assert!(
-            html.contains(&format!(
-                "<td class=\"n\">{}<td class=\"verdict",
-                least.replace(' ', "&nbsp;")
-            )),
-            "{html}"
         );
     }
     let of = |least: f64, scale: Scale| Judged {
@@ -200,66 +183,12 @@ fn runs_that_are_too_short_are_named() {
     assert_eq!(told(5.884), short);
 }
 
-#[test]
-fn as_a_page_that_needs_nothing_but_itself() {
-    let mut recorded = recorded(8);
-    recorded.header.command = vec!["sh".to_string(), "a<b>&\"c\"".to_string()];
-    let page = html(&Report::new(&recorded).unwrap());
-    for outside in ["http", "src=", "href=", "<script", "@import", "url("] {
-        assert!(!page.contains(outside), "{outside}");
-    }
-    assert!(page.contains("a&lt;b&gt;&amp;&quot;c&quot;") && !page.contains("a<b>"));
-    // Three pictures for each of two metrics, with a mark for each run in two of them.
-    assert_eq!(page.matches("role=\"img\"").count(), 6);
-    let runs = page.matches("class=\"dot ").count() + page.matches("class=\"beyond ").count();
-    assert_eq!(runs, 2 * (2 * 3 * 8 + 2));
-    let (_, body) = page.split_once("<body>").unwrap();
-    assert!(!body.contains("NaN") && !body.contains("inf"));
-}
-
-/// Long prose comes after the results, in a part that can be folded and says how much there is.
-#[test]
-fn warnings_come_after_the_results() {
-    let mut recorded = recorded(8);
-    for (many, open) in [(2, " open"), (4, "")] {
-        let mut report = Report::new(&recorded).unwrap();
-        report.warnings = (1..=many)
-            .map(|n| format!("the disk was full ({n})"))
-            .collect();
-        let page = html(&report);
-        let (results, warnings) = page
-            .split_once(&format!(
-                "<details{open}><summary>{many} warnings</summary>"
-            ))
-            .unwrap();
-        assert!(!results.contains("the disk was full"));
-        assert!(results.contains(&format!("{many} warnings below")));
-        assert_eq!(warnings.matches("the disk was full").count(), many);
-        assert_eq!(
-            results.matches("</figure>").count(),
-            page.matches("</figure>").count()
-        );
-    }
-    recorded.runs.iter_mut().for_each(|run| run.seen = fine());
-    assert!(!html(&Report::new(&recorded).unwrap()).contains("arning"));
-}
-
-/// An undisturbed run.
-fn fine() -> Seen {
-    Seen {
-        modes: "governor performance".to_string(),
-        throttled: Some(false),
-        ..Seen::default()
-    }
-}
-
 /// They could steer a terminal, or end a line early.
 #[test]
 fn control_characters_are_shown_as_text() {
     let mut recorded = recorded(8);
     let raw = "\u{1b}]0;x\u{7}\r\u{9b}2J";
     recorded.header.command = vec!["sh".to_string(), format!("a{raw}\nb")];
-    recorded.header.workload = Some(raw.to_string());
     recorded.header.host.insert("cpu".into(), raw.to_string());
     let name = format!("scx:x {raw}");
     for variant in &mut recorded.header.variants {
@@ -275,19 +204,13 @@ fn control_characters_are_shown_as_text() {
         run.counters.insert(format!("c{raw}"), run.number as u64);
         run.seen.modes = raw.to_string();
     }
-    let reports = [Report::new(&recorded).unwrap()];
-    let closing = Closing::new(&reports, Vec::new());
+    let report = Report::new(&recorded).unwrap();
     let steers = |c: char| escape::steers(c) && c != '\n';
-    for shown in [
-        text(&reports[0]),
-        html(&reports[0]),
-        html_of_suite(&reports, Some(&closing)),
-    ] {
-        assert!(!shown.contains(steers), "{shown:?}");
-        assert!(shown.contains("\\x1b]0;x\\x07\\x0d\\x9b2J"), "{shown}");
-    }
-    assert!(text(&reports[0]).contains("\\x9b2J\\nb\n"));
-    let colored = colored(&reports[0]);
+    let shown = text(&report);
+    assert!(!shown.contains(steers), "{shown:?}");
+    assert!(shown.contains("\\x1b]0;x\\x07\\x0d\\x9b2J"), "{shown}");
+    assert!(shown.contains("\\x9b2J\\nb\n"));
+    let colored = colored(&report);
     assert_eq!(colored.matches("\u{1b}]").count(), 0, "{colored:?}");
 }
 
@@ -313,105 +236,8 @@ fn nothing_run_yet_is_shown_too() {
             text.contains("no verdict yet: the plan is not complete"),
             "{text}"
         );
-        assert!(
-            !html(&report).contains("NaN") && !text.contains("NaN"),
-            "{text}"
-        );
+        assert!(!text.contains("NaN"), "{text}");
     }
-}
-
-#[test]
-fn files_stand_side_by_side() {
-    fn reports<'a>(a: &'a Recorded, b: &'a Recorded) -> [Report<'a>; 2] {
-        [Report::new(a).unwrap(), Report::new(b).unwrap()]
-    }
-    let (a, mut b) = (recorded(8), recorded(8));
-    let names = ["a", "b"].map(str::to_string);
-    let both = reports(&a, &b);
-    let beside = compare(&names, &both).unwrap();
-    let text = beside.text();
-    assert_eq!(text.matches(" worse;").count(), 4, "{text}");
-    let json = serde_json::to_value(&beside).unwrap();
-    assert_eq!(json["base"], "mainline");
-    assert_eq!(json["files"][1]["file"], "b");
-    let slow = &json["metrics"][0]["variants"][1];
-    assert_eq!(json["metrics"][0]["metric"], "wall");
-    assert_eq!(slow["judged"][0]["verdict"], "worse");
-    assert_eq!(slow["judged"][1]["blocks"], b.header.rule.plan.max());
-    drop(both);
-    b.header.variants.swap(0, 1);
-    let refused = compare(&names, &reports(&a, &b)).unwrap_err().to_string();
-    assert!(
-        refused.contains("b compares with roost, and a with mainline"),
-        "{refused}"
-    );
-}
-
-/// The comparison shows where each file was taken and what disturbs it, and metrics that only a
-/// later file has.
-#[test]
-fn nothing_of_a_file_is_left_out() {
-    let (a, mut b) = (recorded(8), recorded(8));
-    b.header.variants[1] = "roy-v7".to_string();
-    b.header.metrics[1].metric = "user".to_string();
-    b.header.host.insert("kernel".into(), "6.12.3".into());
-    b.header.host.insert("cpu".into(), "A CPU".into());
-    for run in &mut b.runs {
-        run.seen.battery = true;
-        if run.variant == "roost" {
-            run.variant = "roy-v7".to_string();
-        }
-    }
-    let names = ["a", "b"].map(str::to_string);
-    let reports = [&a, &b].map(|r| Report::new(r).unwrap());
-    let beside = compare(&names, &reports).unwrap();
-    let text = beside.text();
-    let (of_a, of_b) = text.split_once("\nb: ").unwrap();
-    assert!(
-        of_a.contains(
-            ", kernel 7.2.13; 8 blocks planned, 1 warm-up of each variant\n  warning: frequencies"
-        ),
-        "{text}"
-    );
-    let (of_b, table) = of_b.split_once("\n\n").unwrap();
-    assert!(
-        of_b.contains(", kernel 6.12.3, A CPU; 8 blocks planned"),
-        "{text}"
-    );
-    assert!(
-        of_b.contains("  warning: the machine ran on battery"),
-        "{text}"
-    );
-    assert!(!of_a.contains("battery"), "{text}");
-    assert!(
-        table.contains("\n  roost\n") && table.contains("\n  roy-v7\n"),
-        "{text}"
-    );
-    let metrics: Vec<&str> = beside.metrics.iter().map(|m| m.metric).collect();
-    assert_eq!(metrics, ["wall", "json:/ops", "user"]);
-    let known = |metric: usize, variant: &str| {
-        let mut all = beside.metrics[metric].variants.iter();
-        let variant = all.find(|v| v.variant == variant)?;
-        Some([variant.judged[0].is_some(), variant.judged[1].is_some()])
-    };
-    assert_eq!(known(0, "roost"), Some([true, false]));
-    assert_eq!(known(0, "roy-v7"), Some([false, true]));
-    assert_eq!(known(1, "roy-v7"), None);
-    let json = serde_json::to_value(&beside).unwrap();
-    assert_eq!(json["files"][1]["host"]["kernel"], "6.12.3");
-    assert_eq!(json["files"][1]["warnings"].as_array().unwrap().len(), 3);
-}
-
-#[test]
-fn a_metric_with_two_directions_is_refused() {
-    let (a, mut b) = (recorded(8), recorded(8));
-    b.header.metrics[1].better = Direction::Lower;
-    let names = ["a", "b"].map(str::to_string);
-    let reports = [&a, &b].map(|r| Report::new(r).unwrap());
-    assert_eq!(
-        compare(&names, &reports).unwrap_err().to_string(),
-        "of json:/ops lower is better in b, and higher is better in a: they cannot be shown side by side"
-    );
 }
 
 #[test]

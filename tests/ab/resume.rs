@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What --resume takes over from the files: the seed, and the amount of work.
+//! What --resume takes over from the files: the seed, and the user.
 
 use crate::child::output;
 use crate::played::{Played, played_runs};
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use scx_roost::ab::args::{AbArgs, TuneArgs};
 use scx_roost::ab::result::{Recorded, ResultFile};
 use scx_roost::ab::run::{End, run};
-use scx_roost::ab::suite::Pattern;
 use scx_roost::ab::tasks::Task;
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,15 +21,15 @@ struct Typed<A: clap::Args> {
     args: A,
 }
 
-fn tasks(folder: &Path, words: &str) -> anyhow::Result<Vec<Task>> {
+fn task(folder: &Path, words: &str) -> anyhow::Result<Task> {
     let result = folder.join("r.jsonl");
     let line = format!("ab {VARIANTS} --result {} {words}", result.display());
     let typed = Typed::<AbArgs>::try_parse_from(line.split(' '))?;
-    typed.args.tasks("roost".into(), BTreeMap::new())
+    typed.args.task(BTreeMap::new())
 }
 
 fn seed(folder: &Path, words: &str) -> u64 {
-    tasks(folder, words).unwrap()[0].header.seed
+    task(folder, words).unwrap().header.seed
 }
 
 fn error<T>(result: anyhow::Result<T>) -> String {
@@ -40,13 +39,13 @@ fn error<T>(result: anyhow::Result<T>) -> String {
 #[test]
 fn the_file_has_the_seed() {
     let folder = tempfile::tempdir().unwrap();
-    let missing = error(tasks(folder.path(), "--resume -- true"));
+    let missing = error(task(folder.path(), "--resume -- true"));
     assert!(missing.starts_with("cannot read "), "{missing}");
-    let first = &tasks(folder.path(), "--seed 77 -- true").unwrap()[0];
+    let first = task(folder.path(), "--seed 77 -- true").unwrap();
     drop(ResultFile::create(&first.result, &first.header).unwrap());
     assert_eq!(seed(folder.path(), "--resume -- true"), 77);
     assert_eq!(seed(folder.path(), "--resume --seed 78 -- true"), 78);
-    let later = &tasks(folder.path(), "--resume --timeout 5 -- true").unwrap()[0];
+    let later = task(folder.path(), "--resume --timeout 5 -- true").unwrap();
     assert!(later.resume && later.timeout.as_secs() == 5);
     ResultFile::resume(&later.result, &later.header).unwrap();
 }
@@ -55,7 +54,7 @@ fn the_file_has_the_seed() {
 #[test]
 fn another_user_does_not_go_on() {
     let folder = tempfile::tempdir().unwrap();
-    let task = &tasks(folder.path(), "-- true").unwrap()[0];
+    let task = task(folder.path(), "-- true").unwrap();
     let (file, own) = (&task.result, task.header.user.clone().unwrap());
     assert_eq!(own, scx_roost::util::user::name_of(None));
     let by = |user: Option<&str>| {
@@ -83,44 +82,10 @@ fn a_file_without_its_first_line_says_no_seed() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("r.jsonl"), "").unwrap();
     assert_eq!(seed(folder.path(), "--resume --seed 78 -- true"), 78);
-    let mut first = tasks(folder.path(), "--suite placement").unwrap();
-    fs::write(&first[0].result, "").unwrap();
-    *first[1].header.command.last_mut().unwrap() = "4321".into();
-    drop(ResultFile::create(&first[1].result, &first[1].header).unwrap());
-    let later = tasks(folder.path(), "--suite placement --resume").unwrap();
-    assert_eq!(later[0].command.last().unwrap(), "4321");
-    assert_eq!(later[0].header.seed, first[0].header.seed);
-}
-
-/// After an interrupted suite, workloads that had begun continue with the same amount of work, and
-/// the others follow.
-#[test]
-fn a_suite_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let suite = "--suite placement";
-    let mut first = tasks(folder.path(), suite).unwrap();
-    for (task, steps) in first[..2].iter_mut().zip(["4321"; 2]) {
-        *task.header.command.last_mut().unwrap() = steps.into();
-        drop(ResultFile::create(&task.result, &task.header).unwrap());
-    }
-    let again = error(tasks(folder.path(), suite));
-    assert!(
-        again.contains("r-ping-pong.jsonl exists: continue it with --resume"),
-        "{again}"
-    );
-    let later = tasks(folder.path(), "--suite placement --resume").unwrap();
-    let resumed: Vec<bool> = later.iter().map(|t| t.resume).collect();
-    assert_eq!(resumed, [true, true, false, false, false, false, false]);
-    for (task, pattern) in later.iter().zip(Pattern::value_variants()) {
-        assert_eq!(task.header.seed, first[0].header.seed);
-        assert_eq!(task.header.command[2..], [pattern.name(), "4321".into()]);
-        assert_eq!(task.command.last().unwrap(), "4321");
-    }
-    ResultFile::resume(&later[1].result, &later[1].header).unwrap();
 }
 
 #[test]
-fn the_first_round_has_the_seed() {
+fn the_first_step_has_the_seed() {
     let folder = tempfile::tempdir().unwrap();
     let task = |words: &str| {
         let line = format!("tune --result {} {words} -- true", folder.path().display());
@@ -131,7 +96,7 @@ fn the_first_round_has_the_seed() {
     // There is no file yet: the search begins.
     task("--resume");
     header.variants.push("mainline".into());
-    let file = folder.path().join("round-1.jsonl");
+    let file = folder.path().join("pass.jsonl");
     drop(ResultFile::create(&file, &header).unwrap());
     assert_eq!(task("--resume").header.seed, 77);
 }
@@ -156,7 +121,7 @@ fn a_search_that_can_find_nothing_is_refused() {
 #[test]
 fn what_is_done_leaves_the_machine_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let task = &tasks(folder.path(), "-n 6 -- true").unwrap()[0];
+    let task = task(folder.path(), "-n 6 -- true").unwrap();
     let runs = played_runs(&task.header, 1);
     let lines = crate::played::lines(&Recorded {
         header: task.header.clone(),

@@ -212,11 +212,11 @@ fn a_number_that_is_not_printed_ends_it() {
         "{error}"
     );
     assert_eq!((runs.len(), machine.times("restore")), (0, 1));
-    header.metrics = vec![asked("energy", Direction::Lower)];
+    header.metrics = vec![asked("migrations", Direction::Lower)];
     let (ended, _) = go(&header, &place().path, &mut Played::new(3));
     let error = format!("{:#}", ended.unwrap_err());
     assert!(
-        error.contains("energy cannot be measured here under variant"),
+        error.contains("migrations cannot be measured here under variant"),
         "{error}"
     );
 }

@@ -3,10 +3,11 @@
 
 use crate::played::{Played, header, played};
 use scx_roost::ab::args::TUNE_EXAMPLES;
+use scx_roost::ab::design::{Design, Settle};
 use scx_roost::ab::result::{Header, Recorded};
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::Verdict;
-use scx_roost::ab::tune::{Tuned, candidates, rounds, tune};
+use scx_roost::ab::tune::{Tuned, candidates, tune};
 use scx_roost::ab::variant::{Scope, Variant, exercised};
 use scx_roost::policy::features::{FEATURES, feature};
 
@@ -22,7 +23,7 @@ fn tuned_for(scope: Scope, base: &str, times: &[(&str, f64)], seed: u64) -> (Tun
     confirm.command.push("it's all".into());
     let tuned = tune(
         &confirm,
-        candidates(base, 8, scope).unwrap(),
+        &candidates(base, 8, scope).unwrap(),
         &mut |header, name| {
             names.push(format!("{name} of {}", header.variants.len()));
             Ok(runs(header, times, seed + names.len() as u64))
@@ -119,8 +120,15 @@ fn what_the_base_sets_is_not_searched() {
 #[test]
 fn the_help_tells_how_many_runs_there_are() {
     let all = candidates("roost", 8, Scope::Machine).unwrap().len();
-    let rounds = rounds(&header(&["roost"], Plan::Fixed(12)), all);
-    let runs: usize = rounds.iter().map(|(_, runs)| runs).sum();
+    let of = |variants: usize, blocks: usize| {
+        let design = Design {
+            variants,
+            settle: Settle::usual(variants),
+            ..header(&["roost"], Plan::Fixed(1)).design()
+        };
+        design.order(blocks).len()
+    };
+    let runs = of(all + 1, 6) + of(4, 6) + of(2, 12);
     println!("{all} changes, {runs} runs");
     let number = |behind: &str| -> usize {
         let (_, rest) = TUNE_EXAMPLES.split_once(behind).unwrap();
@@ -149,14 +157,18 @@ fn what_helps_is_found_put_together_and_confirmed() {
     assert_eq!((judged.verdict, judged.blocks), (Verdict::Better, 12));
     let text = tuned.text().unwrap();
     println!("{text}{names:?}");
-    assert!(text.contains("To apply it now for all tasks, run as root:\n"));
+    let options = "Its options: --preset=mainline --enable=";
+    assert!(text.contains(options), "{text}");
+    for (variant, _) in &tuned.best {
+        // What is recommended is what was confirmed.
+        assert!(text.contains(&format!("new runs: {variant} is better")));
+    }
     let again = "repeating the search until it finds something is multiple testing";
     assert_eq!(text.matches(again).count(), 1, "{text}");
-    let json = serde_json::to_value(tuned.whole().unwrap()).unwrap();
-    let lasting = serde_json::to_value(tuned.lasting().unwrap()).unwrap();
+    let json = serde_json::to_value(&tuned).unwrap();
     assert_eq!(
-        (&json["base"], &json["lasting"]),
-        (&"mainline".into(), &lasting)
+        (&json["base"], &json["best"][0]),
+        (&"mainline".into(), &found.into())
     );
 }
 
@@ -179,8 +191,8 @@ fn a_tunable_has_one_value() {
     );
 }
 
-/// Runs the rounds over these candidates; `spoil` changes the runs of each. Returns the names of
-/// the rounds too.
+/// Searches among these candidates; `spoil` changes the runs of each step. Returns the names of the
+/// steps too.
 fn searched(
     candidates: &[&str],
     times: &[(&str, f64)],
@@ -188,9 +200,9 @@ fn searched(
 ) -> (Tuned, Vec<String>) {
     let base = candidates[0].split('+').next().unwrap();
     let mut names = Vec::new();
-    let all = candidates.iter().map(ToString::to_string).collect();
+    let all: Vec<String> = candidates.iter().map(ToString::to_string).collect();
     let confirm = header(&[base], Plan::Fixed(12));
-    let tuned = tune(&confirm, all, &mut |header, name| {
+    let tuned = tune(&confirm, &all, &mut |header, name| {
         names.push(format!("{name} of {}", header.variants.len()));
         let mut recorded = runs(header, times, 1);
         spoil(&mut recorded);
@@ -199,7 +211,7 @@ fn searched(
     (tuned.unwrap(), names)
 }
 
-/// Four changes help: the best three of them are combined, not the better half.
+/// Four changes help: the best three of them are combined.
 #[test]
 fn three_are_put_together_where_so_many_help() {
     let helps = [
@@ -211,7 +223,7 @@ fn three_are_put_together_where_so_many_help() {
     let all = helps.map(|(change, _)| format!("mainline+{change}"));
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let (tuned, names) = searched(&all, &helps, &|_| ());
-    assert_eq!(names, ["round-1 of 5", "round-2 of 4", "confirm of 2"]);
+    assert_eq!(names, ["pass of 5", "prune of 4", "confirm of 2"]);
     let found = "mainline+prev_core=on+claim=on+slice-us=1400";
     assert_eq!(tuned.found(), Some(found));
 }
@@ -259,21 +271,21 @@ fn what_never_acted_was_looked_at_too() {
     assert_eq!((idle.len(), tuned.tried.len()), (1, 4), "{tuned:?}");
     assert_eq!(idle[0].variant, "mainline+claim=on");
     let text = tuned.text().unwrap();
-    assert!(text.contains("\n4 were tried on the way"), "{text}");
+    assert!(text.contains(" 4 were tried, which proves"), "{text}");
     assert!(
-        text.contains("\n         -  claim=on (round 1, never acted)\n"),
+        text.contains("  mainline+claim=on (pass, never acted)\n"),
         "{text}"
     );
-    let json = serde_json::to_value(tuned.whole().unwrap()).unwrap();
+    let json = serde_json::to_value(&tuned).unwrap();
     let json = json["tried"].as_array().unwrap();
     assert_eq!(json.iter().filter(|t| t["acted"] == false).count(), 1);
     assert_eq!(json.len(), 4);
 }
 
-/// One value is 0, so its variant is compared by differences. All others then are too: percentages
-/// are not sorted among differences.
+/// One value is 0, so its variant is compared by differences, and all others by ratios: they are
+/// sorted on one scale all the same.
 #[test]
-fn a_round_has_one_scale() {
+fn a_step_has_one_scale() {
     let (best, zero) = ("mainline+prev_core=on", "mainline+claim=on");
     let helps = [("prev_core=on", 0.5), ("claim=on", 0.9)];
     let all = [

@@ -22,10 +22,8 @@ fn parsed(options: &str) -> Result<Typed, String> {
 }
 
 fn task(options: &str) -> Result<Task, String> {
-    let tasks = parsed(options)?.args.tasks("roost".into(), BTreeMap::new());
-    tasks
-        .map(|mut tasks| tasks.remove(0))
-        .map_err(|e| format!("{e:#}"))
+    let task = parsed(options)?.args.task(BTreeMap::new());
+    task.map_err(|e| format!("{e:#}"))
 }
 
 #[test]
@@ -53,17 +51,11 @@ fn blocks_are_n_with_one_dash_or_two() {
 }
 
 #[test]
-fn runs_settle_unless_that_is_declined() {
+fn runs_settle() {
     let settle = |options: &str| task(options).unwrap().header.settle;
-    let idle = task("--unsettled").unwrap_err();
-    assert!(
-        idle.starts_with("--unsettled does nothing with two variants"),
-        "{idle}"
-    );
     assert_eq!(settle(""), Settle::Blocks);
     let three = "--variant mainline+claim=on";
     assert_eq!(settle(three), Settle::Runs);
-    assert_eq!(settle(&format!("{three} --unsettled")), Settle::Nowhere);
 }
 
 #[test]
@@ -77,91 +69,16 @@ fn what_is_wrong_is_one_sentence() {
     );
 }
 
-/// Tasks with these options and this command.
-fn tasks(options: &[&str], command: &[&str]) -> Result<Vec<Task>, String> {
-    let begin = ["ab", "--variant", "mainline", "--variant", "roost"];
-    let words = [&begin, options, &["--"], command].concat();
-    let typed = Typed::try_parse_from(words).map_err(|e| e.to_string())?;
-    let tasks = typed.args.tasks("roost".into(), BTreeMap::new());
-    tasks.map_err(|e| format!("{e:#}"))
-}
-
-/// A parameter makes a comparison for each of its values, or for each combination.
 #[test]
-fn a_parameter_is_a_suite() {
+fn json_is_no_mail() {
     let folder = tempfile::tempdir().unwrap();
-    let result = folder.path().join("ab.jsonl").display().to_string();
-    let both = ["--parameter", "jobs=4,8", "--parameter", "file=a/b,c"];
-    let rest = ["--prepare", "rm {file}", "--result", &result];
-    let made = tasks(
-        &[&both[..], &rest].concat(),
-        &["make", "-j{jobs}", "{file}"],
-    )
-    .unwrap();
-    let of = |task: &Task| {
-        let header = &task.header;
-        let file = task
-            .result
-            .file_name()
-            .unwrap()
-            .to_string_lossy()
-            .into_owned();
-        let prepare = header.hooks.prepare.clone().unwrap();
-        assert_eq!(header.rule.suite, 4);
-        [header.command.join(" "), prepare, file]
-    };
-    assert_eq!(
-        made.iter().map(of).collect::<Vec<_>>(),
-        [
-            ["make -j4 a/b", "rm a/b", "ab-jobs=4,file=ab-1.jsonl"],
-            ["make -j4 c", "rm c", "ab-jobs=4,file=c.jsonl"],
-            ["make -j8 a/b", "rm a/b", "ab-jobs=8,file=ab-3.jsonl"],
-            ["make -j8 c", "rm c", "ab-jobs=8,file=c.jsonl"],
-        ]
+    let file = folder.path().join("no.jsonl");
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_scx_roost"));
+    program.args(["ab", "show", "--lkml", "--json"]).arg(file);
+    let output = output(&mut program);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("--json cannot be combined with --lkml"),
+        "{told}"
     );
-}
-
-#[test]
-fn a_parameter_that_is_nowhere_is_refused() {
-    let told = tasks(&["--parameter", "jobs=4,8"], &["make"]).unwrap_err();
-    assert_eq!(
-        told,
-        "--parameter jobs: the command has no {jobs}, where its values would be"
-    );
-    for wrong in [
-        "jobs",
-        "jobs=",
-        "jobs=4",
-        "jobs=4,4",
-        "=4,8",
-        "a b=4,8",
-        "jobs=4,,8",
-    ] {
-        let told = tasks(&["--parameter", wrong], &["make", "{jobs}"]).unwrap_err();
-        assert!(
-            told.contains("expected NAME=VALUE,VALUE,... with"),
-            "{wrong}: {told}"
-        );
-    }
-    let told = tasks(&["--parameter", "size=a!,a-1"], &["make", "{size}"]).unwrap_err();
-    assert_eq!(
-        told,
-        "two combinations of parameters have one name for their result file, size=a-1: give other values"
-    );
-    let twice = ["--parameter", "jobs=4,8", "--parameter", "jobs=1,2"];
-    let told = tasks(&twice, &["make", "{jobs}"]).unwrap_err();
-    assert_eq!(told, "--parameter jobs is given twice");
-}
-
-#[test]
-fn json_is_no_mail_and_no_table() {
-    for form in ["--lkml", "--csv"] {
-        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_scx_roost"));
-        let output = output(program.args(["ab", "show", form, "--json", "no.jsonl"]));
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(
-            told.contains("--json cannot be combined with --lkml or --csv"),
-            "{told}"
-        );
-    }
 }

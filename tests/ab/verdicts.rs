@@ -23,7 +23,6 @@ fn one(base: &[f64], other: &[f64], better: Direction, plan: Plan) -> Judged {
         other,
         better,
         exercised: true,
-        carried: false,
         step: Step::Part(0.0),
         failed: &NONE,
     };
@@ -117,7 +116,6 @@ fn what_never_acted_is_not_equal() {
         other: &RUNS,
         better: Direction::Lower,
         exercised: false,
-        carried: false,
         step: Step::Part(0.0),
         failed: &NONE,
     };
@@ -147,7 +145,6 @@ fn many_comparisons_ask_for_more() {
         other: &other[..6],
         better: Direction::Lower,
         exercised: true,
-        carried: false,
         step: Step::Part(0.0),
         failed: &NONE,
     };
@@ -200,7 +197,6 @@ fn what_is_coarser_than_the_margin_is_not_equivalent() {
             other,
             better: Direction::Lower,
             exercised: true,
-            carried: false,
             step: Step::Part(1.0),
             failed: &NONE,
         };
@@ -229,7 +225,7 @@ fn what_is_coarser_than_the_margin_is_not_equivalent() {
     assert_eq!((apart.verdict, apart.against), (Verdict::Worse, None));
     let interval = apart.effect.interval.unwrap();
     assert!((interval.low - 2.0).abs() < 1e-9 && (interval.high - 8.0).abs() < 1e-9);
-    let metric = |name: &str| Metric::parse(name, Direction::Lower).unwrap();
+    let metric = |name: &str| Metric::parse(name).unwrap();
     let step = |name: &str| metric(name).step(0.004);
     assert!(matches!(step("wakeup-p99"), Some(Step::Part(1.0))));
     assert!(matches!(step("system"), Some(Step::Unit(0.004))));
@@ -364,7 +360,6 @@ fn what_fails_more_often_is_not_better() {
             other: &fast,
             better,
             exercised: true,
-            carried: false,
             step: Step::Part(step),
             failed: &failed,
         };
@@ -423,7 +418,6 @@ fn p_is_of_the_look_that_decided() {
         other: &worse,
         better: Direction::Lower,
         exercised: true,
-        carried: false,
         step: Step::Part(0.0),
         failed: &NONE,
     };

@@ -67,7 +67,7 @@ fn lines_have_at_most_a_hundred_columns() {
     .map(|name| top.join(name))
     .into();
     for folder in [
-        "src", "tests", "scripts", "benches", "build", "docs", "contrib",
+        "src", "crates", "tests", "scripts", "benches", "build", "docs", "contrib",
     ] {
         files(&top.join(folder), &mut all);
     }

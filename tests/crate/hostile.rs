@@ -154,11 +154,7 @@ fn files_of_somebody_else() {
     fs::write(&file, json!({"format": HOSTILE}).to_string() + "\n").unwrap();
     let file = file.to_str().unwrap();
     #[cfg(feature = "ab")]
-    for args in [
-        &["ab", "show", file][..],
-        &["ab", "show", "--csv", file],
-        &["ab", "compare", file, file],
-    ] {
+    for args in [&["ab", "show", file][..], &["ab", "show", "--lkml", file]] {
         shown(args, Path::new(""));
     }
     shown(&["config", "check", HOSTILE], Path::new(""));
@@ -211,7 +207,7 @@ fn a_file_that_a_server_names_is_not_written() {
     let own = folder.join("config.d/90-ctl.toml");
     let other = dir.path().join("cron.d/pwned");
     let save = |file: &Path, text: &str| {
-        let resp = json!({"file": file, "text": text, "deleted": [], "overruled": []});
+        let resp = json!({"file": file, "text": text});
         let (_dir, path) = answering(0, resp);
         let args = ["ctl", "save", "--config", folder.to_str().unwrap()];
         let output = roost(&args, &path);

@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 11] = [
     &["native", "placement", "wire"],
     &["doctor", "rustland"],
     &["daemon", "clients"],
-    &["ab", "sim"],
+    &["ab"],
     &["cli"],
 ];
 /// A variant of `ab` is options of the scheduler, and only the command line can read these.
@@ -90,6 +90,31 @@ fn each_floor_imports_only_those_below_it() {
         let used = found.iter().any(|(f, t, _)| f == from && t == to);
         assert!(used, "{from} no longer imports {to}");
     }
+}
+
+/// Packages of crates/ use the scheduler; it uses none of them, not even for its tests.
+#[test]
+fn the_scheduler_uses_no_package_of_crates() {
+    let text = std::fs::read_to_string(crate::top().join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = text.parse().unwrap();
+    let of = |name: &str| manifest.get(name).and_then(toml::Value::as_table);
+    let tables = ["dependencies", "build-dependencies", "dev-dependencies"];
+    let used: Vec<&String> = tables
+        .iter()
+        .filter_map(|t| of(t))
+        .flat_map(|t| t.keys())
+        .collect();
+    assert!(used.len() > 20, "only {used:?} were found");
+    let mut packages = 0;
+    for entry in std::fs::read_dir(crate::top().join("crates")).unwrap() {
+        let manifest = entry.unwrap().path().join("Cargo.toml");
+        let text = std::fs::read_to_string(manifest).unwrap();
+        let package: toml::Table = text.parse().unwrap();
+        let name = package["package"]["name"].as_str().unwrap();
+        assert!(used.iter().all(|used| used.as_str() != name), "{name}");
+        packages += 1;
+    }
+    assert!(packages > 0);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! Tests of the Rust half, its library and its binary. They are one program, so that it is linked
 //! once.
 
-#[cfg(feature = "sim")]
 mod bad_input;
 mod columns;
 mod config_file;

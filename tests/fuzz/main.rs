@@ -47,4 +47,4 @@ macro_rules! corpora {
     };
 }
 
-corpora! { lists sysfs control statistics answers configuration rules workloads results policy }
+corpora! { lists sysfs control statistics answers configuration rules results policy }

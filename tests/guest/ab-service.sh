@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# ab stops a scheduler that runs as a service and restores it, with what ctl had set in it, whatever
-# fails.
+# ab stops a scheduler that runs as a service and restores it, whatever fails. It does not stop one
+# in which ctl has changed what is not saved.
 # topology: 4
 # accel: tcg
 # long: yes
@@ -16,7 +16,7 @@ procs=/sys/fs/cgroup/system.slice/scx.service/cgroup.procs
 case $1 in
 start)
 	[ -z "$(cat $procs)" ] || exit 0
-	setsid sh -c "echo \$\$ >$procs; exec scx_roost --preset mainline" >/tmp/roost.log 2>&1 &
+	setsid sh -c "echo \$\$ >$procs; exec scx_roost" >/tmp/roost.log 2>&1 &
 	;;
 show)
 	printf 'Transient=%s\nCanStart=yes\nCanStop=yes\nMainPID=%s\n' "$(cat /tmp/transient)" "$(head -n 1 $procs)"
@@ -39,7 +39,7 @@ as_before() {
 	ab_cleared
 }
 AB_BACK=as_before
-AB_BACK_WHAT="the service is attached, with what ctl had set, and nothing is left"
+AB_BACK_WHAT="the service is attached, with what ctl had saved, and nothing is left"
 runs_sleep() { pidof sleep >/dev/null; }
 guardian() { grep -l ab-guardian /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3 | head -n 1; }
 
@@ -55,7 +55,19 @@ was=$(set_by_ctl)
 check "ctl has set something" [ "$was" != "$begun" ]
 
 pid=$(cat $UNIT/cgroup.procs)
+ab --variant eevdf --variant mainline -n 1 -- true
+check "status 1: changes that are not saved" [ $? = 1 ]
+check "reported: changes that are not saved" ab_says 'save or reset them first'
+check "it was not stopped, and has them" [ "$(cat $UNIT/cgroup.procs) $(set_by_ctl)" = "$pid $was" ]
+check "they are saved" scx_roost ctl save
+systemctl stop scx.service
+systemctl start scx.service
+wait_for $LOAD_LIMIT_S answers
+was=$(set_by_ctl)
+check "the next start has them" [ "$was" != "$begun" ]
+pid=$(cat $UNIT/cgroup.procs)
 echo yes >/tmp/transient
+ab_anew
 ab --variant eevdf --variant mainline -n 1 -- true
 check "status 1: a unit that disappears when it is stopped" [ $? = 1 ]
 check "reported: a unit that disappears when it is stopped" ab_says 'in scx.service, which disappears when it is stopped: end it first'
@@ -89,5 +101,6 @@ ab_restored "both killed"
 
 systemctl stop scx.service
 wait_for 5 state_is disabled
+rm -r /etc/scx_roost
 rmdir $UNIT ${UNIT%/*}
 finish

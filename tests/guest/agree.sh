@@ -7,6 +7,15 @@
 # share: 4
 # needs: rt-app
 . /tests/lib.sh
+# The file is plain JSON, which the simulator reads. Times are those of a clock, not of work
+# (runtime): CPUs of the guest share the host's. rt-app looks at the clock after "32 us" of work,
+# and a calibration far too large makes that short. In it are
+# - beat: tasks that are woken by timers, each by its own time;
+# - burst: now and then ten more at one instant, which is more than there are CPUs;
+# - head and tail: one wakes another, which goes on while the first does;
+# - ping and pong, in turn: a task that wakes another sleeps. Each signals and waits under one lock.
+#   A signal for which nobody waits is lost, and if the other one lost it, both would wait for ever:
+#   half of the run's wakeups would be missing.
 FILE=/tests/agree.json
 # Each wakeup is decided by one of these rungs.
 RUNGS='prev_core recent_core sync_core sis_target sis_prev sis_kthread sis_recent sis_smt sis_core sis_cpu sis_none
@@ -62,7 +71,7 @@ agree() {
 	totals >/tmp/totals
 	sed 's/.*"rt":{"counters":{\([^}]*\)}.*/\1/' /tmp/totals | pairs >/tmp/kernel
 	stop_roost
-	scx_roost sim $FILE --sysfs /sys --param noise_rate=0 --variant "$1" --seeds 1 --json 2>/dev/null >/tmp/sim
+	roost-sim $FILE --sysfs /sys --variant "$1" --seeds 1 --json 2>/dev/null >/tmp/sim
 	sed 's/.*"counters":{\([^}]*\)}.*/\1/' /tmp/sim | pairs >/tmp/model
 	compare "$1"
 }

@@ -218,6 +218,6 @@ for variant in mainline roost; do
 	check "the verdict on $variant is in the table (got $said)" grep -qx "$said" /tmp/verdicts
 done
 check "the machine is as it was" ab_alone
-also 'scx_roost ab show ab.jsonl --html ab.html'
-check "the page has pictures" grep -q '<svg' ab.html
+also 'scx_roost ab show ab.jsonl'
+check "the report is shown again" grep -q '^roost against eevdf: ' $OUT
 finish

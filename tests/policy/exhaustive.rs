@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Every situation on small machines: compares the C with the model, and checks what must hold of
-//! any decision.
+//! any decision. Varied are the waker's and the previous CPU, the affinity, the set of idle CPUs,
+//! the features, and the kind of wakeup; in plain ones also the recently used CPU. With claims,
+//! CPUs and cores may be claimed; with up to three CPUs online, claims may have expired, CPUs may
+//! run a SCHED_IDLE task, and budgets may be 0. CPUs with odd numbers are at a low frequency. On
+//! five machines of eight CPUs the idle set, affinity, previous CPU, two wakers' CPUs and sync
+//! vary. The random tests vary the rest: loads, room, weights, bursts, flips, unequal CPUs.
 
 use crate::check::check_invariants;
 use crate::setup::{Case, MAINLINE, Machine, Runner, THRESHOLD};

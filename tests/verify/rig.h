@@ -3,7 +3,11 @@
  * A machine of a few CPUs for explore.c: the policy's memory, which all threads share, and the
  * kernel's part, which goes in steps. A task sleeps, waits in the queue of a CPU, is parked, is
  * next on a CPU, or runs. A wakeup has interrupts off. Enqueue, running, stopping and dispatch hold
- * the CPU's run queue lock. A callback's insertions take effect when the callback is over.
+ * the CPU's run queue lock. A callback's insertions take effect when the callback is over. The
+ * delay timer is pinned to its CPU, on which the scenarios of delayed moves rely: one that fired
+ * elsewhere could miss a task that is inserted a moment later.
+ *
+ * Not covered: SMT siblings in the idle sets, tasks of higher classes, changes of affinity.
  */
 #ifndef ROOST_RIG_H
 #define ROOST_RIG_H

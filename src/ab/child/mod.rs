@@ -5,16 +5,14 @@
 //! as its controlling one, where it could type (TIOCSTI).
 
 mod apart;
-mod energy;
 mod halt;
 mod leftover;
+mod migrations;
 mod output;
-mod perf;
 
-pub use energy::Energy;
 pub use halt::outlast_ctrl_z;
 pub use leftover::{Leftover, become_subreaper, reaped_within};
-pub use perf::can_count;
+pub use migrations::can_count;
 
 use super::cgroup::Cgroup;
 use super::metric::Measured;
@@ -24,22 +22,21 @@ use crate::util::user::User;
 use anyhow::{Context, Result, anyhow, bail};
 use halt::Watch;
 use leftover::Household;
+use migrations::Migrations;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use output::Output;
-use perf::Counted;
 use rustix::process::{Pid, PidfdFlags, pidfd_open, setsid};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Error;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often `stopped` is checked, energy is read and the output taken; the first time sooner,
-/// before a short command has ended, and so after it has printed much.
+/// How often `stopped` is checked and the output taken; the first time sooner, before a short
+/// command has ended, and so after it has printed much.
 const LOOK: Duration = Duration::from_millis(250);
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 const NEXT_LOOK: Duration = Duration::from_millis(1);
@@ -55,9 +52,6 @@ pub struct Workload {
     pub timeout: Duration,
     /// CPUs that it is kept to; empty: all that we may use.
     pub cpus: Vec<u16>,
-    pub powercap: PathBuf,
-    /// Hardware events to count.
-    pub events: Vec<Measured>,
     /// The user it runs as; None: ours.
     pub user: Option<User>,
 }
@@ -157,14 +151,10 @@ pub fn run(
     stopped: &dyn Fn() -> bool,
     started: &mut dyn FnMut(i32),
 ) -> Result<Sample, Failure> {
-    let mut energy = Energy::new(&workload.powercap);
     let household = Household::now(cgroup, helper);
     let mut running = Running::start(workload, cgroup)?;
     started(running.pid);
-    let (pid, ended) = (
-        running.pid,
-        running.wait(workload, cgroup, stopped, &mut energy),
-    );
+    let (pid, ended) = (running.pid, running.wait(workload, cgroup, stopped));
     let ended = ended.map_err(|failure| match household.end(pid) {
         true => failure,
         false => anyhow!("{failure}; process {pid} was killed and does not exit").into(),
@@ -178,11 +168,7 @@ pub fn run(
     let end = household
         .last_ended()
         .map_or(ended.at, |at| at.max(ended.at));
-    let mut sample = running.sample(&ended, end)?;
-    if let Some(mut energy) = energy {
-        sample.values.insert(Measured::Energy, energy.poll());
-    }
-    Ok(sample)
+    running.sample(&ended, end)
 }
 
 /// A command that was started.
@@ -192,7 +178,7 @@ struct Running {
     watch: Watch,
     output: Output,
     errors: Output,
-    counted: Counted,
+    migrations: Option<Migrations>,
 }
 
 struct Ended {
@@ -205,7 +191,7 @@ impl Running {
     fn start(workload: &Workload, cgroup: Option<&Cgroup>) -> Result<Running, Failure> {
         let watch = Watch::begin();
         let (output, errors) = (Output::new()?, Output::new()?);
-        let counted = Counted::of_children(&workload.events);
+        let migrations = Migrations::of_children();
         let begin = Instant::now();
         Ok(Running {
             pid: start(workload, cgroup, &output, &errors)?,
@@ -213,7 +199,7 @@ impl Running {
             watch,
             output,
             errors,
-            counted,
+            migrations,
         })
     }
 
@@ -224,7 +210,6 @@ impl Running {
         workload: &Workload,
         cgroup: Option<&Cgroup>,
         stopped: &dyn Fn() -> bool,
-        energy: &mut Option<Energy>,
     ) -> Result<Ended, Failure> {
         let pid = Pid::from_raw(self.pid).context("no command is started")?;
         let door = pidfd_open(pid, PidfdFlags::empty()).context("cannot watch the command")?;
@@ -244,9 +229,6 @@ impl Running {
             }
             cgroup.map_or(Ok(()), |cgroup| apart::check(cgroup, &workload.cpus))?;
             let prints = self.take()?;
-            if let Some(energy) = energy {
-                energy.poll();
-            }
             if stopped() {
                 return Err(Failure::Stopped);
             }
@@ -270,7 +252,8 @@ impl Running {
         }
         let mut values = of_usage(&ended.usage);
         values.insert(Measured::Wall, (end - self.begin).as_secs_f64());
-        values.extend(self.counted.counts());
+        let migrations = self.migrations.as_mut().and_then(Migrations::count);
+        values.extend(migrations.map(|count| (Measured::Migrations, count)));
         Ok(Sample {
             values,
             output: self.output.tail()?,

@@ -6,7 +6,6 @@ mod conditions;
 mod counts;
 pub mod ground;
 pub mod guardian;
-pub mod live;
 pub mod needs;
 pub mod previous;
 mod scheduler;
@@ -38,7 +37,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Pause between a switch and the next run.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -52,7 +51,7 @@ pub struct Means<'a> {
     pub host: Host,
     /// Path of scx_roost, for schedulers and for the guardian.
     pub program: PathBuf,
-    /// Runs systemctl and busctl.
+    /// Runs systemctl.
     pub call: Call<'a>,
     pub stopped: &'a dyn Fn() -> bool,
     /// Gets sentences about limitations.
@@ -125,7 +124,7 @@ impl<'a> Real<'a> {
             "only root can load schedulers: run this as root or with sudo"
         );
         needs::schedulers(variants)?;
-        needs::metrics(&self.asked, &self.workload.powercap)
+        needs::metrics(&self.asked)
     }
 
     /// Whatever `restore` must undo is recorded before it is done.
@@ -238,18 +237,6 @@ impl<'a> Real<'a> {
             Err(Failure::Stopped) => Err(Failure::Stopped),
             Err(failure) => Err(anyhow!("{option} '{command}': {failure}").into()),
         }
-    }
-
-    /// The pause and the preparation of a run.
-    fn prepare_run(&mut self) -> Result<(), Failure> {
-        let end = Instant::now() + self.hooks.pause();
-        while Instant::now() < end {
-            if (self.means.stopped)() {
-                return Err(Failure::Stopped);
-            }
-            sleep(SETTLE.min(end.saturating_duration_since(Instant::now())));
-        }
-        self.hook("--prepare", self.hooks.prepare.clone(), true)
     }
 
     /// Once before all runs.
@@ -396,7 +383,7 @@ impl Machine for Real<'_> {
     }
 
     fn run(&mut self) -> Result<Taken, Failure> {
-        self.prepare_run()?;
+        self.hook("--prepare", self.hooks.prepare.clone(), true)?;
         self.measured(self.scheduler.as_ref().and_then(Scheduler::own_arm))
     }
 

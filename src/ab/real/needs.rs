@@ -2,14 +2,15 @@
 //! Requirements that a machine may lack. They are checked before the first run, which may take an
 //! hour.
 
-use crate::ab::child::{Energy, can_count};
-use crate::ab::metric::{Measured, row_of};
-use crate::ab::programs::program;
+use crate::ab::child::can_count;
+use crate::ab::metric::Measured;
 use crate::ab::variant::{Kind, Variant};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -24,16 +25,28 @@ pub fn schedulers(variants: &[Variant]) -> Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     for variant in variants {
         if let Kind::Scx(words) = &variant.kind {
-            let found = program(Path::new(&words[0]), &path);
-            found.with_context(|| {
-                format!(
-                    "variant {}: there is no executable program {}",
-                    variant.name, words[0]
-                )
-            })?;
+            ensure!(
+                is_found(Path::new(&words[0]), &path),
+                "variant {}: there is no executable program {}",
+                variant.name,
+                words[0]
+            );
         }
     }
     Ok(())
+}
+
+/// True if execvp(3) would find it. `path`: the value of PATH. A name with a slash is a path.
+fn is_found(name: &Path, path: &OsStr) -> bool {
+    if name.to_string_lossy().contains('/') {
+        return is_executable(name);
+    }
+    std::env::split_paths(path).any(|folder| is_executable(&folder.join(name)))
+}
+
+fn is_executable(file: &Path) -> bool {
+    let meta = std::fs::metadata(file);
+    meta.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
 /// How long `--version` of a scheduler may take.
@@ -87,17 +100,10 @@ fn version(program: &str) -> Option<String> {
 }
 
 /// Fails if a metric cannot be measured here.
-pub fn metrics(asked: &[Measured], powercap: &Path) -> Result<()> {
+pub fn metrics(asked: &[Measured]) -> Result<()> {
     ensure!(
-        !asked.contains(&Measured::Energy) || Energy::new(powercap).is_some(),
-        "energy cannot be measured here, because {} has no readable counter of a package: leave it out",
-        powercap.display()
-    );
-    let uncounted = asked.iter().find(|measured| !can_count(**measured));
-    ensure!(
-        uncounted.is_none(),
-        "{} cannot be measured here: the kernel does not allow counting it, or the machine has no such counter (perf_event_open): leave it out",
-        uncounted.map_or("", |measured| row_of(*measured).name)
+        !asked.contains(&Measured::Migrations) || can_count(),
+        "migrations cannot be measured here, because the kernel does not allow counting them (perf_event_open): leave them out"
     );
     Ok(())
 }

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The scheduler that was attached at the start. Its service was stopped, and is started again at
-//! the end.
+//! The scheduler that was attached at the start. Its service is stopped, and started again at the
+//! end. What `ctl` has changed in it, and not saved, would be lost: then it is not stopped.
 
-use super::live::{Live, ctl_path};
 use super::scheduler::Attached;
 use super::service::{Call, Running, Service, own_unit, running};
-use crate::machine::Machine;
+use crate::cli::{self, Command};
 use crate::machine::host::Host;
-use crate::util::refusal::BadConfig;
+use crate::policy::arms::DEFAULT_ARM;
+use crate::util::refusal::{BadConfig, Refused};
+use crate::wire::client::{ask, is_absent};
+use crate::wire::protocol::Op;
+use crate::wire::socket::connect;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// How long a connection may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PreviousScheduler {
@@ -20,13 +26,11 @@ pub struct PreviousScheduler {
     pub service: Service,
     /// /sys/kernel of the kernel that it schedules for.
     pub kernel: PathBuf,
-    /// If it is scx_roost: its control socket, and what `ctl` had set.
-    pub live: Option<(PathBuf, Live)>,
 }
 
 impl PreviousScheduler {
     /// The scheduler that is attached now; None: the kernel's own. `warn` gets a sentence about
-    /// what a restart will lose. Fails if the scheduler could not be started again.
+    /// what a restart may lose. Fails if the scheduler could not be started again as it is.
     pub fn found(
         host: &Host,
         call: Call,
@@ -37,60 +41,35 @@ impl PreviousScheduler {
         };
         let running = running(host);
         let service = Service::of(&name, &running, own_unit(host).as_deref(), call)?;
-        let live = match ctl_path(&running) {
+        match ctl_path(&running) {
+            Ok(None) => (),
+            Ok(Some(ctl)) => saved(&ctl, warn)?,
             // A file of a relative path may be another one here than there.
             Err(e) if e.is::<BadConfig>() && !running.iter().any(Running::names_files_here) => {
                 bail!("the attached scheduler could not be started again: {e:#}")
             }
-            found => found.and_then(|ctl| ctl.map(asked).transpose()),
-        };
-        let live = live.unwrap_or_else(|e| {
-            warn(&format!(
+            Err(e) => warn(&format!(
                 "{e:#}: the attached scheduler loses what ctl has set when it is started again"
-            ));
-            None
-        });
-        let loses = live.as_ref().and_then(|(_, live)| live.loses());
-        loses.into_iter().for_each(warn);
+            )),
+        }
         Ok(Some(PreviousScheduler {
             name,
             service,
             kernel: host.kernel.clone(),
-            live,
         }))
     }
 
-    /// Returns when the scheduler is attached and configured as before. Starts its service even if
-    /// another scheduler does not detach within `patience`. Fails if it is not attached or not as
-    /// before.
+    /// Returns when the scheduler is attached. Starts its service even if another scheduler does
+    /// not detach within `patience`. Fails if it is not attached.
     pub fn restore(&self, call: Call, patience: Duration) -> Result<()> {
-        self.start(call, patience)?;
-        let Some((ctl, live)) = &self.live else {
-            return Ok(());
-        };
-        let machine = Machine::read(Path::new("/sys"));
-        let given = machine.and_then(|machine| live.give_back(ctl, machine.cpus.len() as u32));
-        given.with_context(|| {
-            format!(
-                "the scheduler {} is attached again, but without all that ctl had set",
-                self.name
-            )
-        })
-    }
-
-    fn start(&self, call: Call, patience: Duration) -> Result<()> {
         let host = Host {
             kernel: self.kernel.clone(),
             ..Host::new(Path::new("/sys"))
         };
         let attached = Attached(&host);
-        let is = attached.is(&self.name);
-        if is && self.service.stays(call) {
-            return Ok(());
-        }
         // A running unit is not affected. If its stop is still in progress, it starts again
         // afterwards.
-        if is && matches!(self.service, Service::Systemd { .. }) {
+        if attached.is(&self.name) {
             return self.told_to_start(call);
         }
         let gone = attached.wait_until_gone(patience);
@@ -105,13 +84,62 @@ impl PreviousScheduler {
             ),
         }
     }
-    /// Tries twice: systemctl or busctl may have been killed.
+
+    /// Tries twice: systemctl may have been killed.
     fn told_to_start(&self, call: Call) -> Result<()> {
         let started = self.service.start(call);
         started.or_else(|_| self.service.start(call))
     }
 }
 
-fn asked(ctl: PathBuf) -> Result<(PathBuf, Live)> {
-    Ok((ctl.clone(), Live::ask(&ctl)?))
+/// The control socket of a scx_roost among these processes, from its command line and its
+/// configuration files. Fails if a start with them would fail now.
+pub fn ctl_path(running: &[Running]) -> Result<Option<PathBuf>> {
+    let path = |one: &Running| match cli::parse(one.words.iter()) {
+        Ok(Command::Run { config, .. }) => Some(Ok(config.ctl_path)),
+        Ok(_) => None,
+        Err(e) => Some(Err(e)),
+    };
+    let ours = running.iter().filter(|one| one.program() == "scx_roost");
+    let mut errors = Vec::new();
+    for found in ours.filter_map(path) {
+        match found {
+            Ok(ctl) => return Ok(Some(ctl)),
+            Err(e) => errors.push(e),
+        }
+    }
+    errors.into_iter().next().map_or(Ok(None), Err)
+}
+
+/// Fails if `ctl` has changed what `ctl save` has not kept, or if the scheduler does not say.
+/// `ctl`: its control socket. If nothing listens there, `ctl` can have changed nothing.
+pub fn saved(ctl: &Path, warn: &dyn Fn(&str)) -> Result<()> {
+    if connect(ctl, PATIENCE).is_err_and(|e| is_absent(e.kind())) {
+        return Ok(());
+    }
+    let errno = |e: &anyhow::Error| e.downcast_ref::<Refused>().map(|refused| refused.0);
+    match ask(ctl, &Op::Save {}) {
+        Ok(_) => bail!(
+            "the attached scheduler has changes of ctl that a restart would lose: save or reset them first, by 'scx_roost ctl save' or by restarting its service"
+        ),
+        Err(e) if errno(&e) == Some(libc::ENODATA) => (),
+        Err(e) if errno(&e) == Some(libc::EOPNOTSUPP) => warn(&format!(
+            "the attached scheduler loses what ctl has set when it is started again, and does not say whether there is something: {e:#}"
+        )),
+        Err(e) => {
+            return Err(e.context(
+                "the attached scheduler does not say whether ctl has changes that a restart would lose: end it first",
+            ));
+        }
+    }
+    let shown = ask(ctl, &Op::Show { arm: None })?;
+    let arms = shown["arms"]
+        .as_array()
+        .context("an answer of the scheduler")?;
+    if arms.iter().any(|arm| arm["name"] != DEFAULT_ARM) {
+        warn(
+            "the attached scheduler has arms: processes put there by `exec` and by rules about processes are not put back when it is started again",
+        );
+    }
+    Ok(())
 }

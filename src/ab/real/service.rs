@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A scheduler that was attached before us. We only stop it if we can start it again: it must be
-//! run by a systemd service or by scx_loader.
+//! run by a systemd service.
 
 use crate::cli;
 use crate::machine::host::Host;
@@ -11,20 +11,13 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-const LOADER: [&str; 3] = ["org.scx.Loader", "/org/scx/Loader", "org.scx.Loader"];
+/// Started again, it starts no scheduler unless it is asked to.
 const LOADER_UNIT: &str = "scx_loader.service";
 
-/// What is needed to start it again.
+/// The systemd service of a scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Service {
-    Systemd {
-        unit: String,
-    },
-    Loader {
-        scheduler: String,
-        mode: u32,
-        args: Vec<String>,
-    },
+pub struct Service {
+    pub unit: String,
 }
 
 /// Runs a command, and returns what it printed. It has its own process group: on Ctrl-C we must
@@ -53,15 +46,14 @@ impl Service {
         // A wrapper and its child are in the same unit.
         let units: BTreeSet<&Option<String>> = running.iter().map(|r| &r.unit).collect();
         match units.into_iter().collect::<Vec<_>>()[..] {
-            [Some(unit)] if unit == LOADER_UNIT => loader(running, call),
             [Some(unit)] => match why_not(unit, running, own, call)? {
-                None => Ok(Service::Systemd { unit: unit.clone() }),
+                None => Ok(Service { unit: unit.clone() }),
                 Some(why) => bail!(
                     "the sched_ext scheduler '{scheduler}' is attached, in {unit}, {why}: end it first, because it could not be started again"
                 ),
             },
             [] | [None] => bail!(
-                "the sched_ext scheduler '{scheduler}' is attached, and no service of systemd or scx_loader runs it: end it first, because it could not be started again"
+                "the sched_ext scheduler '{scheduler}' is attached, and no service of systemd runs it: end it first, because it could not be started again"
             ),
             _ => bail!(
                 "the sched_ext scheduler '{scheduler}' is attached, and several processes may run it: end it first"
@@ -69,48 +61,14 @@ impl Service {
         }
     }
 
-    /// True if it runs unchanged and no stop is in progress.
-    pub fn stays(&self, call: Call) -> bool {
-        match self {
-            // Starting a unit also waits for a stop in progress, so it is always started.
-            Service::Systemd { .. } => false,
-            Service::Loader { .. } => asked_loader(call).is_ok_and(|now| now.is(self)),
-        }
-    }
-
     pub fn stop(&self, call: Call) -> Result<()> {
-        let stopped = match self {
-            Service::Systemd { unit } => call(&["systemctl", "stop", unit]),
-            Service::Loader { .. } => loader_call(call, &["StopScheduler"]),
-        };
-        stopped.map(|_| ())
+        call(&["systemctl", "stop", &self.unit]).map(|_| ())
     }
 
     pub fn start(&self, call: Call) -> Result<()> {
-        let started = match self {
-            Service::Systemd { unit } => {
-                // Our stops and starts are no failures, and do not count as such.
-                let _ = call(&["systemctl", "reset-failed", unit]);
-                call(&["systemctl", "start", unit])
-            }
-            Service::Loader {
-                scheduler,
-                mode,
-                args,
-            } if args.is_empty() => loader_call(
-                call,
-                &["StartScheduler", "su", scheduler, &mode.to_string()],
-            ),
-            Service::Loader {
-                scheduler, args, ..
-            } => {
-                let count = args.len().to_string();
-                let mut words = vec!["StartSchedulerWithArgs", "sas", scheduler, &count];
-                words.extend(args.iter().map(String::as_str));
-                loader_call(call, &words)
-            }
-        };
-        started.map(|_| ())
+        // Our stops and starts are no failures, and do not count as such.
+        let _ = call(&["systemctl", "reset-failed", &self.unit]);
+        call(&["systemctl", "start", &self.unit]).map(|_| ())
     }
 }
 
@@ -123,6 +81,9 @@ fn why_not(
 ) -> Result<Option<&'static str>> {
     if own == Some(unit) {
         return Ok(Some("which this process runs in, too"));
+    }
+    if unit == LOADER_UNIT {
+        return Ok(Some("which would not start it again by itself"));
     }
     let asked = "--property=Transient,CanStart,CanStop,MainPID";
     let shown = call(&["systemctl", "show", asked, unit])?;
@@ -138,93 +99,6 @@ fn why_not(
         Some("which is a service of another program")
     } else {
         None
-    })
-}
-
-fn loader_call(call: Call, words: &[&str]) -> Result<String> {
-    let mut all = vec!["busctl", "call"];
-    all.extend(LOADER);
-    all.extend(words);
-    call(&all)
-}
-
-/// What scx_loader says it runs.
-struct Loaded {
-    scheduler: String,
-    mode: u32,
-    /// None: older versions do not say.
-    args: Option<Vec<String>>,
-}
-
-impl Loaded {
-    fn is(&self, service: &Service) -> bool {
-        let Service::Loader {
-            scheduler,
-            mode,
-            args,
-        } = service
-        else {
-            return false;
-        };
-        // With arguments there is no mode.
-        let by = match &self.args {
-            Some(now) => now == args && (!args.is_empty() || self.mode == *mode),
-            None => !args.is_empty() || self.mode == *mode,
-        };
-        self.scheduler == *scheduler && by
-    }
-}
-
-fn asked_loader(call: Call) -> Result<Loaded> {
-    let property = |name: &str| -> Result<serde_json::Value> {
-        let [service, object, interface] = LOADER;
-        let text = call(&[
-            "busctl",
-            "--json=short",
-            "get-property",
-            service,
-            object,
-            interface,
-            name,
-        ])?;
-        let all: serde_json::Value =
-            serde_json::from_str(&text).context("an answer of scx_loader")?;
-        Ok(all["data"].clone())
-    };
-    let scheduler = property("CurrentScheduler")?;
-    let mode = property("SchedulerMode")?.as_u64().unwrap_or(0) as u32;
-    let args = property("CurrentSchedulerArgs").ok();
-    let words = |args: serde_json::Value| -> Option<Vec<String>> {
-        let words = args.as_array()?.iter();
-        Some(
-            words
-                .filter_map(|a| Some(a.as_str()?.to_string()))
-                .collect(),
-        )
-    };
-    Ok(Loaded {
-        scheduler: scheduler.as_str().unwrap_or_default().to_string(),
-        mode,
-        args: args.and_then(words),
-    })
-}
-
-fn loader(running: &[Running], call: Call) -> Result<Service> {
-    let loaded = asked_loader(call)?;
-    ensure!(
-        loaded.scheduler.starts_with("scx_"),
-        "scx_loader does not say which scheduler it runs: stop it first, with 'scxctl stop'"
-    );
-    // If it says neither arguments nor a mode, take the arguments from the process.
-    let process = || {
-        let own = running.iter().find(|r| r.program() == loaded.scheduler);
-        let own = own.filter(|_| loaded.mode == 0);
-        own.map_or(Vec::new(), |r| r.words[1..].to_vec())
-    };
-    Ok(Service::Loader {
-        args: loaded.args.unwrap_or_else(process),
-        mode: loaded.mode,
-        scheduler: loaded.scheduler,
     })
 }
 

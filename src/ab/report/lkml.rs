@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Results for a mailing list: plain text of at most 72 columns, laid out as the sources do. First
-//! what a reviewer asks for; then for each file the raw runs with their sum and percent, as Roy v7
-//! has them; then, for several files, least, mean and most of each, as mmtests prints them (Fleming
-//! 2018).
+//! A result for a mailing list: plain text of at most 72 columns. First what a reviewer asks for;
+//! then the raw runs with their sum and percent, laid out as in Roy v7.
 
-use super::closing::{MEANS, means_of_files};
-use super::{MetricReport, Report, VariantReport, headline, ratio_text, remark};
+use super::{MetricReport, Report, VariantReport, headline, remark};
 use crate::ab::result::{Header, Recorded};
-use crate::ab::stats::verdict::Direction;
 use crate::machine::parse_cpulist;
 use crate::util::text::{quoted, wrap};
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use std::fmt::Write;
 
 const WIDTH: usize = 72;
@@ -18,33 +14,11 @@ const WIDTH: usize = 72;
 const NAME_MAX: usize = 8;
 const INDENT: usize = 2;
 
-/// Fails if the files have different variants: they would not fit under one heading.
-pub fn as_mail(files: &[Recorded]) -> Result<String> {
-    let reports = files.iter().map(Report::new).collect::<Result<Vec<_>>>()?;
-    let plan = reports[0].plan;
-    for report in &reports {
-        ensure!(
-            report.plan.variants == plan.variants,
-            "the files compare different variants: {} and {}",
-            plan.variants.join(", "),
-            report.plan.variants.join(", ")
-        );
-    }
-    let columns = Columns::new(&reports);
-    let machines: Vec<String> = reports.iter().map(machine).collect();
-    let alike = machines.iter().all(|machine| *machine == machines[0]);
-    let mut text = match alike {
-        true => machines[0].clone() + "\n",
-        false => String::new(),
-    };
-    text += &columns.legend(plan);
-    for (report, machine) in reports.iter().zip(&machines) {
-        text += &file(report, &columns, if alike { "" } else { machine });
-    }
-    if reports.len() > 1 {
-        text += &summary(&reports, &columns);
-    }
-    Ok(text)
+pub fn as_mail(recorded: &Recorded) -> Result<String> {
+    let report = Report::new(recorded)?;
+    let columns = Columns::new(&report);
+    let legend = columns.legend(report.plan);
+    Ok(machine(&report) + "\n" + &legend + &body(&report, &columns))
 }
 
 /// A line of `label: text`, continued below the text.
@@ -125,8 +99,8 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(reports: &[Report]) -> Columns {
-        let variants = &reports[0].plan.variants;
+    fn new(report: &Report) -> Columns {
+        let variants = &report.plan.variants;
         let short = variants.iter().all(|v| v.chars().count() <= NAME_MAX);
         // A to Z, then AA to ZZ.
         let sign = |at: usize| char::from(b'A' + (at % 26) as u8);
@@ -138,7 +112,7 @@ impl Columns {
             true => variants.clone(),
             false => (0..variants.len()).map(letter).collect(),
         };
-        let numbers = reports.iter().flat_map(|r| &r.metrics).flat_map(|m| {
+        let numbers = report.metrics.iter().flat_map(|m| {
             let of = move |v: &VariantReport| {
                 let runs = v.runs.iter().map(|(_, value)| *value);
                 let all = runs.chain(combined(m, v).map(|(value, _)| value));
@@ -201,12 +175,12 @@ fn combined(metric: &MetricReport, variant: &VariantReport) -> Option<(f64, Stri
     (n > 0).then_some((value, word))
 }
 
-/// `machine`: if it is not that of all files.
-fn file(report: &Report, columns: &Columns, machine: &str) -> String {
+fn body(report: &Report, columns: &Columns) -> String {
     let line = ":".to_string() + &"-".repeat(WIDTH - 5);
     let plan = report.plan;
     let mut text = format!("{line}\n");
-    for part in wrap(&title(plan), WIDTH - 2) {
+    let program = plan.command.first().map_or("", String::as_str);
+    for part in wrap(program, WIDTH - 2) {
         let _ = writeln!(text, ": {part}");
     }
     text += &format!("{line}\n");
@@ -220,13 +194,7 @@ fn file(report: &Report, columns: &Columns, machine: &str) -> String {
         text += &table(metric, columns);
         text += &verdicts(report, metric);
     }
-    text + &format!("\n{machine}{}\n", runs(report))
-}
-
-/// The workload, or the program.
-fn title(plan: &Header) -> String {
-    let program = || plan.command.first().cloned().unwrap_or_default();
-    plan.workload.clone().unwrap_or_else(program)
+    text + &format!("\n{}\n", runs(report))
 }
 
 /// A number keeps its sign when lines are broken.
@@ -304,100 +272,4 @@ fn verdicts(report: &Report, metric: &MetricReport) -> String {
         }
     }
     text
-}
-
-/// A number of all runs of a variant.
-type Value = fn(&VariantReport) -> f64;
-
-/// A row of the summary: what it is of a run, as mmtests names it.
-fn rows(better: Direction) -> [(&'static str, Value); 3] {
-    let harmonic = |v: &VariantReport| {
-        let inverse: f64 = v.runs.iter().map(|(_, value)| 1.0 / value).sum();
-        v.runs.len() as f64 / inverse
-    };
-    let mean: (&str, Value) = match better {
-        Direction::Higher => ("Hmean", harmonic),
-        Direction::Lower => ("Amean", |v| v.mean),
-    };
-    [("Min", |v| v.min), mean, ("Max", |v| v.max)]
-}
-
-/// The value of the only parameter, else the whole name.
-fn short(workload: &str) -> &str {
-    match workload.split_once('=') {
-        Some((_, value)) if !value.contains('=') => value,
-        _ => workload,
-    }
-}
-
-/// Least, mean and most of each file, with the improvement in percent. Positive is better.
-fn summary(reports: &[Report], columns: &Columns) -> String {
-    let mut text = String::new();
-    let mut names: Vec<&str> = Vec::new();
-    for metric in reports.iter().flat_map(|r| &r.metrics) {
-        if !names.contains(&metric.metric.as_str()) {
-            names.push(&metric.metric);
-        }
-    }
-    for name in names {
-        let of = |report: &'_ Report| -> Option<usize> {
-            report.metrics.iter().position(|m| m.metric == name)
-        };
-        let better = reports.iter().find_map(|r| Some(r.metrics[of(r)?].better));
-        let better = better.unwrap_or(Direction::Lower);
-        let heading = format!("{name}, improvement in percent");
-        let _ = writeln!(text, "{}\n", wrap(&heading, WIDTH).join("\n"));
-        for (word, value) in rows(better) {
-            for report in reports {
-                let Some(metric) = of(report).map(|at| &report.metrics[at]) else {
-                    continue;
-                };
-                let workload = title(report.plan);
-                text += &line(word, name, short(&workload), metric, value);
-            }
-        }
-        text.push('\n');
-    }
-    let means = means_of_files(reports);
-    if !means.is_empty() {
-        text += &wrap(MEANS, WIDTH).join("\n");
-        text += ":\n\n";
-    }
-    for mean in means {
-        let change = format!("{}, {} workloads", ratio_text(mean.ratio), mean.workloads);
-        labelled(&mut text, &mean.variant, &change);
-    }
-    let columns: Vec<&str> = columns.names.iter().map(String::as_str).collect();
-    format!("Columns: {}\n\n{text}", columns.join(", "))
-}
-
-fn line(word: &str, name: &str, workload: &str, metric: &MetricReport, value: Value) -> String {
-    let label = format!("{word:<6}{name}-{workload}");
-    let base = value(&metric.variants[0]);
-    let cells = metric.variants.iter().map(|variant| {
-        let own = value(variant);
-        let gain = match metric.better {
-            Direction::Higher => own / base - 1.0,
-            Direction::Lower => 1.0 - own / base,
-        };
-        // Not -0.00.
-        let percent = (1e4 * gain).round() / 100.0 + 0.0;
-        match percent.is_finite() {
-            true => format!("{own:>10.2} ({percent:>7.2}%)"),
-            false => format!("{own:>10.2} ({:>8})", "-"),
-        }
-    });
-    // A pattern may be longer than a line.
-    let mut text = match label.chars().count() {
-        0..=WIDTH => format!("{label:<18}"),
-        _ => wrap(&label, WIDTH).join("\n"),
-    };
-    for cell in cells {
-        let used = text.lines().last().map_or(0, |line| line.chars().count());
-        if used + 1 + cell.len() > WIDTH {
-            text = format!("{}\n{:18}", text.trim_end(), "");
-        }
-        text += &format!(" {cell}");
-    }
-    text + "\n"
 }

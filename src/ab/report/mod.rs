@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The result of a comparison as data, which is also its JSON. It is shown by `text` on a terminal,
-//! for a mailing list by `lkml`, for other programs by `csv`, and by `html` with the pictures of
-//! `plots`. `compare` shows several side by side, and what changed `between` them, `closing`
-//! summarises a suite. `words` has the phrases that all share.
+//! and by `lkml` for a mailing list. `words` has the phrases that both share.
 
-mod between;
-pub mod closing;
-pub mod compare;
-pub mod csv;
-pub mod html;
 pub mod lkml;
-mod plots;
-mod svg;
 pub mod text;
 mod words;
 
@@ -19,7 +10,6 @@ pub use words::*;
 
 use super::analysis;
 use super::boots::{Booted, interrupted};
-use super::carry_over;
 use super::condition::warnings;
 use super::result::{Header, Recorded, Repetition};
 use super::stats::sample::{cv, mean, median, outliers};
@@ -78,9 +68,6 @@ pub struct VariantReport {
     pub runs: Vec<(usize, f64)>,
     /// Indices into `runs` of outliers. They count.
     pub outliers: Vec<usize>,
-    /// One value per block: what is compared.
-    #[serde(skip)]
-    blocks: Vec<f64>,
     /// None: the others are compared with this one.
     pub judged: Option<Judged>,
 }
@@ -102,7 +89,7 @@ impl Report<'_> {
             variants: header
                 .variants
                 .iter()
-                .map(|v| VariantReport::new(runs, whole, v, &metric.name, found(v, &metric.name)))
+                .map(|v| VariantReport::new(runs, v, &metric.name, found(v, &metric.name)))
                 .collect(),
             unit: metric.unit(),
             better: metric.better,
@@ -121,7 +108,6 @@ impl Report<'_> {
         warned.extend(failed.iter().map(|(variant, n)| {
             format!("{n} of the runs under {variant} failed and were repeated; a verdict must also hold if they count as the worst")
         }));
-        warned.extend(carry_over::sentences(header, runs));
         warned.extend(interrupted(recorded));
         Ok(Report {
             plan: header,
@@ -207,12 +193,10 @@ impl MetricReport {
 impl VariantReport {
     fn new(
         runs: &[Repetition],
-        whole: usize,
         variant: &str,
         metric: &str,
         judged: Option<Judged>,
     ) -> VariantReport {
-        let blocks = analysis::series(runs, whole, variant, metric);
         let own = counted(runs).filter(|r| r.variant == variant);
         let runs: Vec<(usize, f64)> = own
             .filter_map(|r| Some((r.number, *r.values.get(metric)?)))
@@ -226,7 +210,6 @@ impl VariantReport {
             min: values.iter().copied().reduce(f64::min).unwrap_or(0.0),
             max: values.iter().copied().reduce(f64::max).unwrap_or(0.0),
             outliers: outliers(&values),
-            blocks: blocks.unwrap_or_default(),
             runs,
             judged,
         }

@@ -71,15 +71,6 @@ pub fn median_text(median: Option<f64>) -> String {
     median.map_or("-".to_string(), number)
 }
 
-/// A ratio as a change in percent, with a sign.
-pub fn ratio_text(ratio: f64) -> String {
-    if ratio == 1.0 {
-        return "0 %".to_string();
-    }
-    let signed = Signed::new(Scale::Ratio, "", (ratio - 1.0).abs());
-    signed.bare(ratio) + &signed.unit()
-}
-
 /// A part of 1 as a percentage with at most two decimals.
 pub fn percent(part: f64) -> String {
     format!("{} %", (part * 1e4).round() / 1e2)
@@ -271,7 +262,6 @@ fn speaks_against(judged: &Judged, against: Against, unit: &str) -> String {
             "failed runs are not equally many: counted as the worst, they leave no verdict"
                 .to_string()
         }
-        Against::CarriedOver => "runs depend on the variant of the run before them".to_string(),
         Against::Steps if is_seen(judged) => {
             "a difference is seen, but the steps of this metric are as wide: measure it finer, or make runs longer"
                 .to_string()
@@ -308,14 +298,9 @@ fn blocks_are(blocks: usize) -> String {
     format!("{} {verb}", count(blocks, "block"))
 }
 
-/// Pages begin with it. It marks files that may be replaced.
-pub const MARK: &str = "<!-- scx_roost ab -->";
-
 /// The command in one line.
 pub fn command(header: &Header) -> String {
-    let workload = header.workload.as_ref();
-    let workload = workload.map_or(String::new(), |name| format!("{name}: "));
-    escape::line(&(workload + &header.command.join(" "))).into_owned()
+    escape::line(&header.command.join(" ")).into_owned()
 }
 
 /// What was done, in one line; `taken` is the next line.

@@ -2,8 +2,8 @@
 //! Statistics of paired blocks. Pure: no clock, no files, no randomness.
 //!
 //! Begin with `verdict`. `pairs` has the values to compare, `rank` and `shift` the signed-rank test
-//! with its estimate and interval, `mean` the interval of the mean, `unpaired` that of two files.
-//! `plan` has the times of looks, and `power` what can be found at all.
+//! with its estimate and interval, `mean` the interval of the mean. `plan` has the times of looks,
+//! and `power` what can be found at all.
 //!
 //! Every verdict is symmetric: exchange the variants, and `better` becomes `worse` with the same p.
 
@@ -14,7 +14,6 @@ pub mod power;
 pub mod rank;
 pub mod sample;
 pub mod shift;
-pub mod unpaired;
 pub mod verdict;
 
 use serde::{Deserialize, Serialize};

@@ -54,8 +54,6 @@ pub enum Against {
     Failures,
     /// The steps of the metric are wider than the difference, or too wide for the margin.
     Steps,
-    /// Runs depend on the variant of the run before them.
-    CarriedOver,
     /// The mean may differ by more than the margin: some runs are far off.
     Mean,
     /// So few runs would show no rare slow ones.
@@ -72,9 +70,6 @@ pub struct Rule {
     pub margin: f64,
     /// Chance with which `least_effect` would be found.
     pub power: f64,
-    /// Number of comparisons of the suite that this is a workload of. 0: of no suite.
-    #[serde(default)]
-    pub suite: usize,
 }
 
 impl Rule {
@@ -84,7 +79,6 @@ impl Rule {
             alpha: 0.05,
             margin: 0.02,
             power: 0.8,
-            suite: 0,
         }
     }
 
@@ -113,8 +107,6 @@ pub struct Compared<'a> {
     pub better: Direction,
     /// False: what differs did not act.
     pub exercised: bool,
-    /// Runs depend on the variant of the run before them.
-    pub carried: bool,
     pub step: Step<'a>,
     /// Failed runs of the other variant less those of the base, by block. They were repeated.
     pub failed: &'a [i64],
@@ -168,7 +160,7 @@ pub struct Judged {
 
 /// Judges all comparisons together.
 pub fn judge(compared: &[Compared], rule: &Rule) -> Vec<Judged> {
-    let many = compared.len().max(rule.suite);
+    let many = compared.len();
     compared.iter().map(|c| c.judged(rule, many)).collect()
 }
 
@@ -207,16 +199,13 @@ impl Compared<'_> {
         }
         let judged = last.map(|taken| taken.judged(many));
         let judged = judged.unwrap_or_else(|| self.without_look(rule));
-        let (verdict, against) = match judged.verdict {
-            _ if !self.exercised => (Verdict::NotExercised, None),
-            Verdict::Inconclusive => (Verdict::Inconclusive, judged.against),
-            _ if self.carried => (Verdict::Inconclusive, Some(Against::CarriedOver)),
-            told => (told, None),
-        };
-        Judged {
-            verdict,
-            against,
-            ..judged
+        match self.exercised {
+            true => judged,
+            false => Judged {
+                verdict: Verdict::NotExercised,
+                against: None,
+                ..judged
+            },
         }
     }
 

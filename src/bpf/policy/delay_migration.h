@@ -71,10 +71,7 @@ static __always_inline void delay_unclaim(u32 arm, s32 cpu, u64 stamp)
 		count_for(arm, STAT_claim_release);
 }
 
-/*
- * May a task placed on @cpu be delayed beside its waker? The simulator's kernel also asks this for
- * exec: may the task stay where it is?
- */
+/* May a task placed on @cpu be delayed beside its waker? */
 static __always_inline bool delay_may(const struct wakeup *w, s32 cpu)
 {
 	return has(w, FEATURE_delay_migration) && cpu != w->last_cpu && cpu != w->this_cpu &&

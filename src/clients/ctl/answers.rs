@@ -10,27 +10,11 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 pub fn saved(answer: &Value) -> String {
-    let mut text = format!(
+    format!(
         "{}:\n{}",
         text_of(&answer["file"]),
         answer["text"].as_str().unwrap_or_default()
-    );
-    for what in rows(&answer["deleted"]) {
-        let _ = writeln!(
-            text,
-            "{} is deleted now, but another file has it: delete it there too",
-            text_of(what)
-        );
-    }
-    for key in rows(&answer["overruled"]) {
-        let _ = writeln!(
-            text,
-            "{} changes at the next start: a later file or the command line has it, which \
-             'scx_roost config show' names",
-            text_of(key)
-        );
-    }
-    text
+    )
 }
 
 pub fn changed(answer: &Value) -> String {

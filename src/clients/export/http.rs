@@ -4,10 +4,7 @@
 
 use super::Format;
 use anyhow::Result;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use httparse::{EMPTY_HEADER, Header, Request, Status};
-use std::io::Write;
 
 /// Longest request head in bytes; that of Prometheus has 300.
 pub const HEAD_MAX: usize = 8192;
@@ -33,8 +30,6 @@ pub struct Asked {
     pub page: Page,
     /// Send only the head of the response.
     pub head_only: bool,
-    /// The client takes gzip.
-    pub gzip: bool,
 }
 
 /// Parses a request. None: it is not complete yet.
@@ -52,7 +47,6 @@ pub fn understand(bytes: &[u8]) -> Option<Asked> {
     Some(Asked {
         page,
         head_only: request.method == Some("HEAD"),
-        gzip: takes_gzip(request.headers),
     })
 }
 
@@ -71,22 +65,18 @@ fn page(request: &Request) -> Page {
 /// OpenMetrics if the client names it in Accept with a quality no lower than text/plain's, as
 /// Prometheus does. Otherwise the classic format.
 fn wanted(headers: &[Header]) -> Format {
-    let open = quality(headers, "accept", "application/openmetrics-text");
-    if open > 0.0 && open >= quality(headers, "accept", "text/plain") {
+    let open = quality(headers, "application/openmetrics-text");
+    if open > 0.0 && open >= quality(headers, "text/plain") {
         Format::OpenMetrics
     } else {
         Format::Classic
     }
 }
 
-/// Prometheus does.
-fn takes_gzip(headers: &[Header]) -> bool {
-    quality(headers, "accept-encoding", "gzip") > 0.0
-}
-
-/// The highest quality that the headers `name` give to `range`.
-fn quality(headers: &[Header], name: &str, wanted: &str) -> f32 {
-    let of = headers.iter().filter(|h| h.name.eq_ignore_ascii_case(name));
+/// The highest quality that Accept gives to `wanted`.
+fn quality(headers: &[Header], wanted: &str) -> f32 {
+    let accept = |h: &&Header| h.name.eq_ignore_ascii_case("accept");
+    let of = headers.iter().filter(accept);
     let texts = of.filter_map(|h| std::str::from_utf8(h.value).ok());
     let ranges = texts.flat_map(|t| t.split(',')).map(range);
     let qualities = ranges.filter(|(name, _)| *name == wanted);
@@ -112,7 +102,6 @@ fn range(text: &str) -> (&str, f32) {
 pub const UNAVAILABLE: Asked = Asked {
     page: Page::None("503 Service Unavailable"),
     head_only: false,
-    gzip: false,
 };
 
 /// The bytes of the response. `metrics` is called only if the page needs it.
@@ -125,15 +114,6 @@ pub fn answer(asked: Asked, metrics: impl FnOnce(Format) -> Result<String>) -> V
         },
         Page::None(status) => (status, TEXT, format!("{status}\n")),
     };
-    // A page of metrics shrinks to a tenth; the others are short.
-    let (body, coding) = match asked {
-        Asked {
-            page: Page::Metrics(_),
-            gzip: true,
-            ..
-        } => (gzip(body.as_bytes()), "Content-Encoding: gzip\r\n"),
-        _ => (body.into_bytes(), ""),
-    };
     let allow = if status.starts_with("405") {
         "Allow: GET, HEAD\r\n"
     } else {
@@ -141,26 +121,18 @@ pub fn answer(asked: Asked, metrics: impl FnOnce(Format) -> Result<String>) -> V
     };
     let length = body.len();
     let mut bytes = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n{coding}Content-Length: {length}\r\n{allow}Connection: close\r\n\r\n"
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{allow}Connection: close\r\n\r\n"
     )
     .into_bytes();
     if !asked.head_only {
-        bytes.extend(body);
+        bytes.extend(body.into_bytes());
     }
     bytes
-}
-
-fn gzip(text: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    let written = encoder.write_all(text).and_then(|()| encoder.finish());
-    written.expect("writing to memory does not fail")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::read::GzDecoder;
-    use std::io::Read;
 
     fn asked(request: &str) -> Page {
         understand(request.as_bytes()).unwrap().page
@@ -237,39 +209,6 @@ mod tests {
             panic!("a head without end was served")
         };
         assert!(answer.starts_with("431"), "{answer}");
-    }
-
-    #[test]
-    fn metrics_are_compressed_for_a_client_that_takes_it() {
-        let answered = |coding: &str| {
-            let request = format!("GET /metrics HTTP/1.1\r\naccept-encoding: {coding}\r\n\r\n");
-            let asked = understand(request.as_bytes()).unwrap();
-            let bytes = answer(asked, |_| Ok("roost_x_total 12345\n".repeat(1000)));
-            let end = bytes.windows(4).position(|w| w == b"\r\n\r\n").unwrap() + 4;
-            let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-            let length = format!("Content-Length: {}\r\n", bytes.len() - end);
-            assert!(head.contains(&length), "{head}");
-            (
-                head.contains("Content-Encoding: gzip\r\n"),
-                bytes[end..].to_vec(),
-            )
-        };
-        for (coding, expected) in [
-            ("gzip", true),
-            ("br, gzip;q=0.5", true),
-            ("gzip;q=0", false),
-            ("br", false),
-        ] {
-            let (zipped, body) = answered(coding);
-            assert_eq!(zipped, expected, "{coding}");
-            let mut text = String::new();
-            match zipped {
-                true => GzDecoder::new(&body[..]).read_to_string(&mut text).unwrap(),
-                false => (&body[..]).read_to_string(&mut text).unwrap(),
-            };
-            assert_eq!(text, "roost_x_total 12345\n".repeat(1000));
-            assert!(!zipped || body.len() < text.len() / 10, "{}", body.len());
-        }
     }
 
     #[test]

@@ -7,15 +7,12 @@
 
 use super::Pages;
 use super::http::{self, HEAD_MAX};
-use crate::wire::socket::{Access, Purpose, spawn};
+use crate::wire::socket::spawn;
 use anyhow::{Context, Result, anyhow};
 use log::{debug, warn};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -29,18 +26,10 @@ const EACH_TIME: Duration = Duration::from_secs(5);
 const REST_TIME: Duration = Duration::from_millis(200);
 const REST_MAX: usize = 1 << 16;
 
-const PURPOSE: Purpose = Purpose {
-    name: "metrics",
-    served: "another exporter serves its metrics",
-    option: "--unix",
-    thread: "export",
-    access: Access::Umask,
-};
-
 /// Serves until it is dropped.
 pub struct Listener {
     shared: Arc<Shared>,
-    wake: Box<dyn Fn() + Send>,
+    at: SocketAddr,
 }
 
 struct Shared {
@@ -50,7 +39,7 @@ struct Shared {
 }
 
 struct Client {
-    stream: UnixStream,
+    stream: TcpStream,
     /// What we wait for. None: the client waits for us.
     awaited: Option<Awaited>,
 }
@@ -67,36 +56,13 @@ enum Awaited {
 impl Listener {
     /// Listens on `address`. Also returns the bound address, with the port the kernel chose for
     /// port 0.
-    pub fn tcp(address: SocketAddr, pages: Pages) -> Result<(Listener, SocketAddr)> {
-        let listen = || -> std::io::Result<_> {
-            let listener = TcpListener::bind(address)?;
+    pub fn new(address: SocketAddr, pages: Pages) -> Result<(Listener, SocketAddr)> {
+        let bound = TcpListener::bind(address).and_then(|listener| {
             let at = listener.local_addr()?;
             Ok((listener, at))
-        };
-        let (listener, at) = listen()
-            .map_err(|e| anyhow!("cannot listen at {address}: {e}: give another --listen"))?;
-        let accept = move || {
-            let stream = listener.accept()?.0;
-            let _ = stream.set_nodelay(true);
-            Ok(stream.into())
-        };
-        let wake = move || drop(TcpStream::connect(at));
-        Ok((Listener::start(accept, wake, pages)?, at))
-    }
-
-    /// Listens on a Unix socket. With a group, the owner and the group may connect. Without one the
-    /// umask decides.
-    pub fn unix(path: &Path, group: Option<u32>, pages: Pages) -> Result<Listener> {
-        let (listener, file) = PURPOSE.for_group(group).listen(path)?;
-        let accept = move || Ok(listener.accept()?.0.into());
-        Listener::start(accept, move || file.wake(), pages)
-    }
-
-    fn start(
-        accept: impl Fn() -> std::io::Result<OwnedFd> + Send + 'static,
-        wake: impl Fn() + Send + 'static,
-        pages: Pages,
-    ) -> Result<Listener> {
+        });
+        let (socket, at) =
+            bound.map_err(|e| anyhow!("cannot listen at {address}: {e}: give another --listen"))?;
         let shared = Arc::new(Shared {
             pages,
             exit: AtomicBool::new(false),
@@ -104,17 +70,18 @@ impl Listener {
         });
         let listener = Listener {
             shared: shared.clone(),
-            wake: Box::new(wake),
+            at,
         };
-        spawn("export", move || listen(accept, &shared))?;
-        Ok(listener)
+        spawn("export", move || listen(&socket, &shared))?;
+        Ok((listener, at))
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         self.shared.exit.store(true, Ordering::Relaxed);
-        (self.wake)();
+        // Makes accept() return.
+        drop(TcpStream::connect(self.at));
         for client in self.shared.clients().values() {
             let _ = client.stream.shutdown(Shutdown::Both);
         }
@@ -126,7 +93,7 @@ impl Shared {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn admit(&self, id: u64, stream: &UnixStream) -> Result<()> {
+    fn admit(&self, id: u64, stream: &TcpStream) -> Result<()> {
         let client = Client {
             stream: stream.try_clone()?,
             awaited: Some(Awaited::Request),
@@ -146,9 +113,9 @@ impl Shared {
     }
 }
 
-fn listen(accept: impl Fn() -> std::io::Result<OwnedFd>, shared: &Arc<Shared>) {
+fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
     for id in 0.. {
-        let stream = accept();
+        let stream = listener.accept().map(|(stream, _)| stream);
         if shared.exit.load(Ordering::Relaxed) {
             return;
         }
@@ -163,9 +130,8 @@ fn listen(accept: impl Fn() -> std::io::Result<OwnedFd>, shared: &Arc<Shared>) {
     }
 }
 
-/// TCP and Unix sockets are both streams, and what std does with a `UnixStream` also works for TCP.
-fn welcome(id: u64, stream: OwnedFd, shared: &Arc<Shared>) -> Result<()> {
-    let mut stream = UnixStream::from(stream);
+fn welcome(id: u64, mut stream: TcpStream, shared: &Arc<Shared>) -> Result<()> {
+    let _ = stream.set_nodelay(true);
     if let Err(e) = shared.admit(id, &stream) {
         // The kernel buffers a response this short at once.
         stream.set_write_timeout(Some(REST_TIME))?;
@@ -204,7 +170,7 @@ impl Drop for Place {
     }
 }
 
-fn serve(stream: &mut UnixStream, place: &Place) -> std::io::Result<()> {
+fn serve(stream: &mut TcpStream, place: &Place) -> std::io::Result<()> {
     let end = Instant::now() + EACH_TIME;
     let mut head = Vec::new();
     let asked = loop {
@@ -235,7 +201,7 @@ fn left(end: Instant) -> std::io::Result<Duration> {
     Ok(left)
 }
 
-fn send(stream: &mut UnixStream, mut bytes: &[u8]) -> std::io::Result<()> {
+fn send(stream: &mut TcpStream, mut bytes: &[u8]) -> std::io::Result<()> {
     let end = Instant::now() + EACH_TIME;
     while !bytes.is_empty() {
         stream.set_write_timeout(Some(left(end)?))?;
@@ -245,7 +211,7 @@ fn send(stream: &mut UnixStream, mut bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-fn read_rest(stream: &mut UnixStream) -> std::io::Result<()> {
+fn read_rest(stream: &mut TcpStream) -> std::io::Result<()> {
     let end = Instant::now() + REST_TIME;
     let mut chunk = [0; 4096];
     let mut rest = 0;

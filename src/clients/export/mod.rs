@@ -28,14 +28,13 @@ use textfile::TextFile;
 /// Only in files. An alert watches its age.
 const WRITTEN: &str = "roost_textfile_timestamp_seconds";
 
-/// The listeners' threads do the work; the main thread only waits to be stopped.
+/// The listener's threads do the work; the main thread only waits to be stopped.
 const LONG: Duration = Duration::from_secs(3600);
 
-#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Format {
-    // Prometheus' text format before OpenMetrics. No comment for the help, which is longer then.
+    /// Prometheus' text format before OpenMetrics.
     Classic,
-    #[value(name = "openmetrics")]
     OpenMetrics,
 }
 
@@ -82,22 +81,13 @@ impl Pages {
 pub fn run(stats: &Path, series: Series, output: &Output, stop: &Stop) -> Result<()> {
     let pages = Pages::new(Source::start(stats, series)?);
     match output {
-        Output::Printed(format) => print::text(&pages.page(*format)?).map(|_| ()),
+        Output::Printed => print::text(&pages.page(Format::Classic)?).map(|_| ()),
         Output::Written(path) => TextFile::new(path, true)?.write(&pages.file_page()?),
-        Output::Served {
-            tcp,
-            unix,
-            textfile,
-        } => {
-            let mut listeners = Vec::new();
-            if let Some(address) = tcp {
-                let (listener, at) = Listener::tcp(*address, pages.clone())?;
-                listeners.push(listener);
+        Output::Served { tcp, textfile } => {
+            let served = tcp.map(|address| Listener::new(address, pages.clone()));
+            let served = served.transpose()?;
+            if let Some((_, at)) = &served {
                 info!("metrics are at http://{at}/metrics");
-            }
-            if let Some((path, group)) = unix {
-                listeners.push(Listener::unix(path, *group, pages.clone())?);
-                info!("metrics are at /metrics of the socket {}", path.display());
             }
             match textfile {
                 Some((path, interval)) => keep_written(path, *interval, &pages, stop),

@@ -2,11 +2,9 @@
 //! The selection, and how it moves: along a list, over the arms, or over the CPUs as they are
 //! drawn.
 
-use super::state::{State, Typed, View};
+use super::state::{State, View};
 use super::topology::Node;
-use crate::policy::features::FEATURES;
-use crate::wire::stats::{HISTS, ROWS};
-use std::ops::Range;
+use crate::wire::stats::ROWS;
 
 /// Lines that PgUp and PgDn move by.
 pub const PAGE: isize = 10;
@@ -21,42 +19,7 @@ pub struct Chosen {
     pub cpu: Option<u64>,
     /// Index into `ROWS`.
     pub counter: usize,
-    /// Index into `FEATURES`.
-    pub feature: usize,
-    /// Index into `HISTS`.
-    pub hist: usize,
-    /// First line that view Conditions shows.
-    pub line: usize,
 }
-
-/// What a click chooses.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Target {
-    View(View),
-    Cpu(u64),
-    /// Index into `ROWS`.
-    Counter(usize),
-    /// None: all arms together.
-    Arm(Option<String>),
-    /// Index into `FEATURES`, and the arm.
-    Feature(usize, String),
-}
-
-/// Which counters view Rates shows, and in what order.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct List {
-    /// Also those that have not counted yet.
-    pub zeros: bool,
-    /// The highest rate first, without groups.
-    pub sorted: bool,
-    /// Part of the names.
-    pub filter: String,
-    /// Keys go to the filter.
-    pub typing: bool,
-}
-
-/// Characters of a filter, at most.
-const FILTER_MAX: usize = 32;
 
 /// Position of a CPU in the picture of the machine. In a picture of LLCs or nodes, one CPU
 /// represents its LLC or node.
@@ -67,21 +30,10 @@ pub struct Place {
     pub cpu: u64,
 }
 
-/// What the last picture showed. Keys move within it.
-#[derive(Clone, Debug, Default)]
-pub struct Drawn {
-    /// The CPUs in view Machine, by line and then by column.
-    pub places: Vec<Place>,
-    /// What is marked on the screen: the line, its columns, the target.
-    pub marks: Vec<(usize, Range<usize>, Target)>,
-    /// Largest useful `Chosen::line` of view Conditions: with it the last line is visible.
-    pub last_line: usize,
-}
-
 impl State {
     /// Makes keys move within this picture from now on.
-    pub fn drawn(&mut self, drawn: Drawn) {
-        self.drawn = drawn;
+    pub fn drawn(&mut self, places: Vec<Place>) {
+        self.places = places;
     }
 
     /// Drops a selected arm or CPU that no longer exists.
@@ -105,24 +57,18 @@ impl State {
 
     pub(super) fn vertical(&mut self, by: isize) {
         match self.view {
-            View::Machine => self.choose_cpu(by, below),
             View::Overview => (),
+            View::Machine => self.choose_cpu(by, below),
             View::Rates => self.choose_counter(by),
-            View::Arms => self.choose_arm(by, true),
-            View::Latency => self.chosen.hist = moved(self.chosen.hist, by, HISTS.len()),
-            View::Features => self.chosen.feature = moved(self.chosen.feature, by, FEATURES.len()),
-            View::Conditions => {
-                self.chosen.line = moved(self.chosen.line, by, self.drawn.last_line + 1);
-            }
+            View::Arms => self.choose_arm(by),
         }
     }
 
     pub(super) fn horizontal(&mut self, by: isize) {
         match self.view {
+            View::Overview => (),
             View::Machine => self.choose_cpu(by, beside),
-            View::Features => self.choose_arm(by, false),
-            View::Rates | View::Arms | View::Latency => self.choose_arm(by, true),
-            View::Overview | View::Conditions => (),
+            View::Rates | View::Arms => self.choose_arm(by),
         }
     }
 
@@ -138,17 +84,9 @@ impl State {
             let counts = counted
                 .as_ref()
                 .is_some_and(|counted| counted[*counter] > 0);
-            (self.list.zeros || counts) && ROWS[*counter].name.contains(&self.list.filter)
+            self.zeros || counts
         };
-        let mut listed: Vec<usize> = (0..ROWS.len()).filter(wanted).collect();
-        if let (true, Some(rates)) = (
-            self.list.sorted,
-            self.rates.as_ref().and_then(|r| r.of(arm)),
-        ) {
-            let rate = |counter: &usize| rates.counters[*counter];
-            listed.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
-        }
-        listed
+        (0..ROWS.len()).filter(wanted).collect()
     }
 
     fn choose_counter(&mut self, by: isize) {
@@ -167,60 +105,14 @@ impl State {
         }
     }
 
-    /// Does what a click there asks for.
-    pub(super) fn click(&mut self, column: usize, line: usize) {
-        let marks = self.drawn.marks.iter();
-        let mut marks = marks.filter(|(l, columns, _)| *l == line && columns.contains(&column));
-        match marks.next_back().map(|(_, _, target)| target.clone()) {
-            Some(Target::View(view)) => self.go(view),
-            Some(Target::Cpu(cpu)) => {
-                self.chosen.cpu = Some(cpu);
-                self.go(View::Machine);
-            }
-            Some(Target::Counter(counter)) => {
-                // The overview is about all arms, and knows no filter.
-                if self.view == View::Overview {
-                    self.chosen.arm = None;
-                    self.list.filter.clear();
-                }
-                self.chosen.counter = counter;
-                self.go(View::Rates);
-            }
-            Some(Target::Arm(arm)) => self.chosen.arm = arm,
-            Some(Target::Feature(feature, arm)) => {
-                self.chosen.feature = feature;
-                self.chosen.arm = Some(arm);
-            }
-            None => (),
-        }
-    }
-
-    pub(super) fn filter(&mut self, typed: Typed) {
-        let filter = &mut self.list.filter;
-        match typed {
-            Typed::Begin => {
-                self.go(View::Rates);
-                self.list.typing = true;
-            }
-            Typed::Char(c) if filter.len() < FILTER_MAX && c.is_ascii_graphic() => filter.push(c),
-            Typed::Char(_) => (),
-            Typed::Erase => drop(filter.pop()),
-            Typed::Done => self.list.typing = false,
-            Typed::Clear => {
-                filter.clear();
-                self.list.typing = false;
-            }
-        }
-    }
-
     /// Moves by `by` steps, or until there is nothing more in that direction.
     fn choose_cpu(&mut self, by: isize, step: fn(&[Place], Place, bool) -> Option<Place>) {
         let chosen = |p: &&Place| Some(p.cpu) == self.chosen.cpu;
-        let Some(mut place) = self.drawn.places.iter().find(chosen).copied() else {
+        let Some(mut place) = self.places.iter().find(chosen).copied() else {
             return;
         };
         for _ in 0..by.unsigned_abs() {
-            match step(&self.drawn.places, place, by > 0) {
+            match step(&self.places, place, by > 0) {
                 Some(next) => place = next,
                 None => break,
             }
@@ -228,22 +120,13 @@ impl State {
         self.chosen.cpu = Some(place.cpu);
     }
 
-    /// `all`: "all arms together" can be chosen too, before the first arm.
-    fn choose_arm(&mut self, by: isize, all: bool) {
-        let arms: Vec<Option<String>> = self.arms().iter().map(|a| Some(a.to_string())).collect();
-        let arms = if all {
-            [vec![None], arms].concat()
-        } else {
-            arms
-        };
-        let chosen = match all {
-            true => self.chosen.arm.clone(),
-            false => Some(self.one_arm().to_string()),
-        };
-        let here = arms.iter().position(|arm| *arm == chosen).unwrap_or(0);
-        if let Some(arm) = arms.get(moved(here, by, arms.len())) {
-            self.chosen.arm = arm.clone();
-        }
+    /// "All arms together" can be chosen too, before the first arm.
+    fn choose_arm(&mut self, by: isize) {
+        let arms = self.arms().into_iter().map(|arm| Some(arm.to_string()));
+        let arms: Vec<Option<String>> = std::iter::once(None).chain(arms).collect();
+        let here = arms.iter().position(|arm| *arm == self.chosen.arm);
+        let there = moved(here.unwrap_or(0), by, arms.len());
+        self.chosen.arm = arms.get(there).cloned().flatten();
     }
 }
 

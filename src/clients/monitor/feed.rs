@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The threads that talk to the scheduler: one asks for statistics, one for changes. Drawing waits
-//! for neither.
+//! The thread that asks the scheduler for statistics. Drawing does not wait for it.
 
 use super::sample::Sample;
 use crate::util::stop::Stop;
-use crate::wire::client;
-use crate::wire::protocol::Op;
 use crate::wire::socket::spawn;
 use crate::wire::stats::Metrics;
 use crate::wire::stats::client::{Client, follow};
 use crate::wire::stats::host::CpusMetrics;
 use anyhow::Result;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Number of changes that may wait for the scheduler.
-const CHANGES_MAX: usize = 4;
 /// Bounded, so that samples are not made faster than they are taken.
 const NEWS_MAX: usize = 4;
 
@@ -31,21 +26,14 @@ pub enum News {
     Over(anyhow::Error),
 }
 
-/// Controls when the feed asks.
-#[derive(Clone, Copy, Debug)]
-pub enum Pace {
-    Interval(Duration),
-    /// Something was changed: ask at once.
-    Now,
-}
-
 /// Asks the scheduler behind `path` each `interval`, in a thread. Sample times count from `begin`.
+/// Another interval may be sent.
 pub fn start(
     path: &Path,
     interval: Duration,
     begin: Instant,
     stop: Stop,
-) -> Result<(Receiver<News>, Sender<Pace>)> {
+) -> Result<(Receiver<News>, Sender<Duration>)> {
     let (news, heard) = bounded(NEWS_MAX);
     // A person does not type enough to fill it.
     let (pace, steered) = unbounded();
@@ -62,7 +50,7 @@ pub fn start(
 
 struct Feed {
     news: Sender<News>,
-    steered: Receiver<Pace>,
+    steered: Receiver<Duration>,
     interval: Duration,
     begin: Instant,
 }
@@ -104,30 +92,10 @@ impl Feed {
         loop {
             let left = self.interval.saturating_sub(from.elapsed());
             match self.steered.recv_timeout(left) {
-                Ok(Pace::Interval(interval)) => self.interval = interval,
-                Ok(Pace::Now) | Err(RecvTimeoutError::Timeout) => return true,
+                Ok(interval) => self.interval = interval,
+                Err(RecvTimeoutError::Timeout) => return true,
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
     }
-}
-
-/// A requested change, and the generation from which it is in force, or why it was refused.
-pub type Answer = (Op, Result<u64, String>);
-
-/// Sends changes to the control socket at `path` one by one, in a thread.
-pub fn changes(path: &Path) -> Result<(Sender<Op>, Receiver<Answer>)> {
-    let (ask, asked) = bounded::<Op>(CHANGES_MAX);
-    let (answer, answers) = bounded(CHANGES_MAX);
-    let path: PathBuf = path.to_path_buf();
-    spawn("monitor-change", move || {
-        for op in asked {
-            let result = client::ask(&path, &op).map_err(|e| format!("{e:#}"));
-            let generation = result.map(|resp| resp["generation"].as_u64().unwrap_or(0));
-            if answer.send((op, generation)).is_err() {
-                break;
-            }
-        }
-    })?;
-    Ok((ask, answers))
 }

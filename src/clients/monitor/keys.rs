@@ -1,43 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Keys and their actions. The help text comes from the same table.
 
-use super::state::{Action, State, Typed, View};
-use ratatui::crossterm::event::{
-    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
-};
+use super::state::{Action, State, View};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-const SWITCH: &str = "space switch";
 /// Of view Rates.
-const OF_RATES: [&str; 3] = ["z zeros", "s sort", "/ filter"];
+const ZEROS: &str = "z zeros";
 
 /// Keys, what they do, and for some a short text for the bar at the bottom.
 pub const HELP: &[(&str, &str, &str)] = &[
-    ("Tab, Shift-Tab, 1 to 7", "another view", "Tab view"),
+    ("Tab, Shift-Tab, 1 to 4", "another view", "Tab view"),
     (
         "arrows, PgUp, PgDn, Home, End",
-        "choose: a CPU, a counter, an arm, a feature",
+        "choose: a CPU, a counter, an arm",
         "arrows choose",
     ),
     (
-        "space",
-        "switch the chosen feature of the chosen arm (view Features)",
-        SWITCH,
-    ),
-    (
-        "z, s",
-        "counters that have not counted; the highest first (view Rates)",
-        OF_RATES[0],
-    ),
-    ("", "", OF_RATES[1]),
-    (
-        "/",
-        "show counters with this in their names; Esc: all",
-        OF_RATES[2],
-    ),
-    (
-        "mouse",
-        "choose a view or an item; with Shift the terminal marks text",
-        "",
+        "z",
+        "also counters that have not counted (view Rates)",
+        ZEROS,
     ),
     ("p", "pause, and go on", "p pause"),
     ("+ and -", "longer or shorter interval", "+/- interval"),
@@ -55,56 +36,28 @@ pub fn bar(state: &State) -> Vec<&'static str> {
         return BAR_OF_HELP.to_vec();
     }
     let short = HELP.iter().map(|(_, _, short)| *short);
-    let switches = |short: &&str| match *short {
-        SWITCH => state.view == View::Features,
-        short => !OF_RATES.contains(&short) || state.view == View::Rates,
+    let works = |short: &&str| match *short {
+        ZEROS => state.view == View::Rates,
+        short => !short.is_empty(),
     };
-    short
-        .filter(|short| !short.is_empty())
-        .filter(switches)
-        .collect()
+    short.filter(works).collect()
 }
 
-pub fn click(mouse: &MouseEvent) -> Option<Action> {
-    Some(match mouse.kind {
-        MouseEventKind::Down(MouseButton::Left) => Action::Click(mouse.column, mouse.row),
-        MouseEventKind::ScrollUp => Action::Up,
-        MouseEventKind::ScrollDown => Action::Down,
-        _ => return None,
-    })
-}
-
-/// `typing`: letters are part of the filter.
-pub fn action(key: &KeyEvent, typing: bool) -> Option<Action> {
+pub fn action(key: &KeyEvent) -> Option<Action> {
     if key.kind == KeyEventKind::Release {
         return None;
     }
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    if typing && !control {
-        let typed = match key.code {
-            KeyCode::Char(c) => Some(Typed::Char(c)),
-            KeyCode::Backspace => Some(Typed::Erase),
-            KeyCode::Enter => Some(Typed::Done),
-            KeyCode::Esc => Some(Typed::Clear),
-            _ => None,
-        };
-        if let Some(typed) = typed {
-            return Some(Action::Filter(typed));
-        }
-    }
     Some(match key.code {
         KeyCode::Char('c' | 'd') if control => Action::Quit,
         KeyCode::Char(_) if control => return None,
         KeyCode::Char('q') => Action::Leave,
         KeyCode::Esc => Action::Close,
         KeyCode::Char('z') => Action::Zeros,
-        KeyCode::Char('s') => Action::Sort,
-        KeyCode::Char('/') => Action::Filter(Typed::Begin),
         KeyCode::Char('?' | 'h') => Action::Help,
         KeyCode::Char('p') => Action::Pause,
         KeyCode::Char('+' | '=') => Action::Longer,
         KeyCode::Char('-' | '_') => Action::Shorter,
-        KeyCode::Char(' ') => Action::Toggle,
         KeyCode::Char(c @ '1'..='9') => {
             let index = c.to_digit(10)? as usize - 1;
             Action::Go(*View::ALL.get(index)?)
@@ -128,7 +81,7 @@ mod tests {
     use super::*;
 
     fn of(code: KeyCode, modifiers: KeyModifiers) -> Option<Action> {
-        action(&KeyEvent::new(code, modifiers), false)
+        action(&KeyEvent::new(code, modifiers))
     }
 
     #[test]
@@ -146,8 +99,8 @@ mod tests {
         let mut state = State::new(std::time::Duration::from_secs(1));
         for view in View::ALL {
             state.act(Action::Go(*view));
-            let switch = bar(&state).contains(&SWITCH);
-            assert_eq!(switch, *view == View::Features, "{view:?}");
+            let zeros = bar(&state).contains(&ZEROS);
+            assert_eq!(zeros, *view == View::Rates, "{view:?}");
             assert!(bar(&state).ends_with(&["? help", "q quit"]));
         }
         state.act(Action::Help);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The loop: it waits for a key, a sample, an answer, a second or the end, updates the state, and
-//! draws.
+//! The loop: it waits for a key, a sample, a second or the end, updates the state, and draws.
 
 use super::Options;
-use super::draw::{drawn, frame, theme::Theme};
-use super::feed::{self, Answer, News, Pace};
-use super::keys::{action, click};
+use super::draw::{frame, places, theme::Theme};
+use super::feed::{self, News};
+use super::keys::action;
 use super::screen::Screen;
 use super::state::{Action, Effect, State};
 use crate::util::stop::Stop;
-use crate::wire::protocol::Op;
 use crate::wire::socket::spawn;
 use anyhow::{Context, Result, anyhow};
 use crossbeam_channel::{Receiver, RecvError, Sender, bounded, select};
@@ -26,7 +24,6 @@ pub fn run(options: &Options, stop: &Stop) -> Result<()> {
     let begin = Instant::now();
     // Start the feed before taking over the terminal, so that an error is a plain line.
     let (news, pace) = feed::start(&options.stats_path, options.interval, begin, stop.clone())?;
-    let (changes, answers) = feed::changes(&options.ctl_path)?;
     let theme = Theme::of_environment();
     let mut screen = Screen::open()?;
     let keys = keys()?;
@@ -34,21 +31,20 @@ pub fn run(options: &Options, stop: &Stop) -> Result<()> {
         state: State::new(options.interval),
         begin,
         pace,
-        changes,
         going_on: true,
     };
     while monitor.going_on {
         let draw = |f: &mut ratatui::Frame| frame(f, &monitor.state, theme);
         match screen.terminal.draw(draw) {
             Ok(picture) => {
-                let drawn = drawn(&monitor.state, theme, picture.area);
-                monitor.state.drawn(drawn);
+                let places = places(&monitor.state, theme, picture.area);
+                monitor.state.drawn(places);
             }
             // The terminal is gone, and SIGHUP will probably stop us.
             Err(_) if stop.sleep(TICK) => return Err(anyhow!("cannot draw on the terminal")),
             Err(_) => return Ok(()),
         }
-        monitor.wait(&keys, &news, &answers, stop)?;
+        monitor.wait(&keys, &news, stop)?;
         monitor.state.tick(begin.elapsed());
     }
     Ok(())
@@ -57,8 +53,7 @@ pub fn run(options: &Options, stop: &Stop) -> Result<()> {
 struct Monitor {
     state: State,
     begin: Instant,
-    pace: Sender<Pace>,
-    changes: Sender<Op>,
+    pace: Sender<Duration>,
     going_on: bool,
 }
 
@@ -68,7 +63,6 @@ impl Monitor {
         &mut self,
         keys: &Receiver<std::io::Result<Event>>,
         news: &Receiver<News>,
-        answers: &Receiver<Answer>,
         stop: &Stop,
     ) -> Result<()> {
         select! {
@@ -80,12 +74,6 @@ impl Monitor {
                 }
             }
             recv(news) -> news => self.hear(news.context("the thread that asks the scheduler ended")?)?,
-            recv(answers) -> answer => {
-                let (op, answer) = answer.context("the thread that asks for changes ended")?;
-                self.state.tick(self.begin.elapsed());
-                self.state.answered(&op, answer);
-                let _ = self.pace.send(Pace::Now);
-            }
             default(TICK) => (),
         }
         Ok(())
@@ -106,8 +94,7 @@ impl Monitor {
         let event = event.context("the thread that reads keys ended")?;
         // A resize needs no handling: the next picture takes the new size.
         let action = match event.context("cannot read keys from the terminal")? {
-            Event::Key(key) => action(&key, self.state.list.typing),
-            Event::Mouse(mouse) => click(&mouse),
+            Event::Key(key) => action(&key),
             _ => None,
         };
         action.into_iter().for_each(|a| self.act(a));
@@ -119,13 +106,7 @@ impl Monitor {
             Effect::None => (),
             Effect::Quit => self.going_on = false,
             Effect::Interval(interval) => {
-                let _ = self.pace.send(Pace::Interval(interval));
-            }
-            Effect::Change(op) => {
-                if self.changes.try_send(op).is_err() {
-                    let text = "the scheduler has not answered the previous request: wait for it";
-                    self.state.say(text, true);
-                }
+                let _ = self.pace.send(interval);
             }
         }
     }

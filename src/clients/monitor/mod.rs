@@ -45,7 +45,6 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Options {
     pub stats_path: PathBuf,
-    pub ctl_path: PathBuf,
     pub interval: Duration,
     pub json: bool,
 }
@@ -81,4 +80,4 @@ pub const EXAMPLES: &str = "Examples:
   scx_roost monitor | head -50               without a terminal: lines, as of --monitor
   scx_roost monitor --json | jq .placed_prev one object per interval
 
-'?' shows the keys. Without write access to the control socket, monitor shows everything and switches nothing. NO_COLOR=1 turns colours off.";
+'?' shows the keys. NO_COLOR=1 turns colours off.";

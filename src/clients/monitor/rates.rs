@@ -73,11 +73,6 @@ impl ArmRates {
         }
     }
 
-    /// Length of the interval.
-    pub fn seconds(&self) -> f64 {
-        self.seconds
-    }
-
     /// Events of a histogram per second.
     pub fn events(&self, hist: usize) -> f64 {
         let sum: u128 = self.hists[hist].iter().map(|n| u128::from(*n)).sum();

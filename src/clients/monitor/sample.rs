@@ -4,11 +4,9 @@
 //! have.
 
 use crate::bpf::intf::{MAX_ARMS, MAX_CPUS};
-use crate::policy::features::FEATURES;
 use crate::util::text::tidy;
 use crate::wire::stats::Metrics;
 use crate::wire::stats::host::{Condition, CpusMetrics};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 const NAME_MAX: usize = 32;
@@ -51,15 +49,6 @@ impl Sample {
         Sample { at, totals, cpus }
     }
 
-    /// The features that are on, in the order of `FEATURES`.
-    pub fn features_of(&self, arm: &str) -> Vec<bool> {
-        let on: BTreeMap<&str, ()> = match self.totals.arms.get(arm) {
-            Some(arm) => arm.features.split(' ').map(|name| (name, ())).collect(),
-            None => BTreeMap::new(),
-        };
-        FEATURES.iter().map(|f| on.contains_key(f.name)).collect()
-    }
-
     /// Names and texts of the active conditions.
     pub fn active_conditions(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.totals.conditions.iter();
@@ -97,22 +86,5 @@ mod tests {
         assert!(sample.totals.arms.keys().all(calm));
         assert!(sample.totals.conditions.is_empty());
         assert_eq!(Vec::from_iter(sample.cpus.cpus.into_keys()), [0, 1023]);
-    }
-
-    #[test]
-    fn features_are_distinguished_by_whole_names() {
-        let mut sample = Sample::default();
-        let arm = ArmMetrics {
-            features: "prev_core core_claim nonsense".into(),
-            ..ArmMetrics::default()
-        };
-        sample.totals.arms.insert("x".into(), arm);
-        let on = sample.features_of("x");
-        let on = FEATURES.iter().zip(on).filter(|(_, on)| *on);
-        assert_eq!(
-            Vec::from_iter(on.map(|(f, _)| f.name)),
-            ["prev_core", "core_claim"]
-        );
-        assert!(sample.features_of("y").iter().all(|on| !on));
     }
 }

@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -32,7 +31,7 @@ impl Screen {
 
 fn take() -> Result<Screen> {
     enable_raw_mode()?;
-    execute!(stdout(), EnterAlternateScreen, EnableMouseCapture, Hide)?;
+    execute!(stdout(), EnterAlternateScreen, Hide)?;
     let terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
     Ok(Screen { terminal })
 }
@@ -45,7 +44,7 @@ impl Drop for Screen {
 
 /// Undoes each part even if another fails. Errors are ignored, since the terminal may be gone.
 fn give_back() {
-    let _ = execute!(stdout(), DisableMouseCapture, LeaveAlternateScreen, Show);
+    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is shown, and what a key does to it. Pure: time comes in with the samples, and requests to
-//! the outside go out as an `Effect`.
+//! What is shown, and what a key does to it. Pure: time comes in with the samples, and what a key
+//! means for others goes out as an `Effect`.
 
-use super::choose::{ALL, Chosen, Drawn, List, PAGE};
+use super::choose::{ALL, Chosen, PAGE, Place};
 use super::history::History;
 use super::rates::Rates;
 use super::sample::Sample;
 use super::topology::{Node, tree};
 use crate::policy::arms::DEFAULT_ARM;
-use crate::policy::change::Change;
-use crate::policy::features::{FEATURES, Feature};
 use crate::util::text::tidy;
-use crate::wire::protocol::Op;
 use std::time::Duration;
 
 /// Steps of '+' and '-', in ms.
 const INTERVALS: &[u64] = &[100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
-/// How long a message is shown.
-const SAID_FOR: Duration = Duration::from_secs(15);
 /// An answer is missed when it is later than the interval by this much.
 const LATE: Duration = Duration::from_millis(1500);
-const SAID_MAX: usize = 500;
+const WHY_MAX: usize = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
@@ -28,21 +23,10 @@ pub enum View {
     Machine,
     Rates,
     Arms,
-    Latency,
-    Features,
-    Conditions,
 }
 
 impl View {
-    pub const ALL: &[View] = &[
-        View::Overview,
-        View::Machine,
-        View::Rates,
-        View::Arms,
-        View::Latency,
-        View::Features,
-        View::Conditions,
-    ];
+    pub const ALL: &[View] = &[View::Overview, View::Machine, View::Rates, View::Arms];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -50,9 +34,6 @@ impl View {
             View::Machine => "Machine",
             View::Rates => "Rates",
             View::Arms => "Arms",
-            View::Latency => "Latency",
-            View::Features => "Features",
-            View::Conditions => "Conditions",
         }
     }
 
@@ -61,22 +42,12 @@ impl View {
     }
 }
 
-/// A key that edits the filter of view Rates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Typed {
-    Begin,
-    Char(char),
-    Erase,
-    Done,
-    Clear,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Quit,
     /// Closes the help; quits if it is closed.
     Leave,
-    /// Closes the help; without it, ends the filter.
+    /// Closes the help.
     Close,
     NextView,
     PreviousView,
@@ -89,14 +60,8 @@ pub enum Action {
     PageDown,
     Home,
     End,
-    Toggle,
     /// Shows counters that have not counted, or hides them.
     Zeros,
-    /// Sorts counters by their rates, or by groups.
-    Sort,
-    Filter(Typed),
-    /// Column and line.
-    Click(u16, u16),
     Pause,
     Longer,
     Shorter,
@@ -109,8 +74,6 @@ pub enum Effect {
     None,
     Quit,
     Interval(Duration),
-    /// Send it to the control socket.
-    Change(Op),
 }
 
 /// State of the connection to the statistics socket.
@@ -121,14 +84,6 @@ pub enum Link {
     Connected,
 }
 
-/// The last message about a change.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Said {
-    pub text: String,
-    pub bad: bool,
-    at: Duration,
-}
-
 #[derive(Clone, Debug)]
 pub struct State {
     pub view: View,
@@ -136,16 +91,16 @@ pub struct State {
     pub paused: bool,
     pub interval: Duration,
     pub link: Link,
-    pub said: Option<Said>,
     pub chosen: Chosen,
-    pub list: List,
+    /// View Rates also shows counters that have not counted yet.
+    pub zeros: bool,
     /// The sample that is shown. None before the first answer.
     pub sample: Option<Sample>,
     /// None before the second answer.
     pub rates: Option<Rates>,
     pub nodes: Vec<Node>,
-    /// The last picture.
-    pub(super) drawn: Drawn,
+    /// The CPUs in the last picture of view Machine, by line and then by column.
+    pub(super) places: Vec<Place>,
     pub history: History,
     /// The latest sample, which is not shown while paused. None until the first one after each
     /// connect.
@@ -163,13 +118,12 @@ impl State {
             paused: false,
             interval,
             link: Link::Waiting("connecting".to_string()),
-            said: None,
             chosen: Chosen::default(),
-            list: List::default(),
+            zeros: false,
             sample: None,
             rates: None,
             nodes: Vec::new(),
-            drawn: Drawn::default(),
+            places: Vec::new(),
             history: History::default(),
             last: None,
             heard: Duration::ZERO,
@@ -179,8 +133,6 @@ impl State {
 
     pub fn tick(&mut self, now: Duration) {
         self.now = self.now.max(now);
-        let old = |said: &mut Said| now.saturating_sub(said.at) >= SAID_FOR;
-        self.said.take_if(old);
     }
 
     /// Forgets the latest sample: its counters may be those of another scheduler.
@@ -191,7 +143,7 @@ impl State {
     }
 
     pub fn disconnected(&mut self, why: &str) {
-        self.link = Link::Waiting(tidy(why, SAID_MAX));
+        self.link = Link::Waiting(tidy(why, WHY_MAX));
     }
 
     pub fn sampled(&mut self, sample: Sample) {
@@ -217,14 +169,6 @@ impl State {
         (self.link == Link::Connected && silent > self.interval + LATE).then_some(silent)
     }
 
-    pub fn say(&mut self, text: &str, bad: bool) {
-        self.said = Some(Said {
-            text: tidy(text, SAID_MAX),
-            bad,
-            at: self.now,
-        });
-    }
-
     pub fn arms(&self) -> Vec<&str> {
         let arms = self.sample.iter().flat_map(|s| s.totals.arms.keys());
         arms.map(String::as_str).collect()
@@ -237,12 +181,8 @@ impl State {
 
     pub fn act(&mut self, action: Action) -> Effect {
         match action {
-            Action::Close if self.help => self.help = false,
-            Action::Close => self.list.filter.clear(),
-            Action::Zeros => self.list.zeros = !self.list.zeros,
-            Action::Sort => self.list.sorted = !self.list.sorted,
-            Action::Filter(typed) => self.filter(typed),
-            Action::Click(column, line) => self.click(column.into(), line.into()),
+            Action::Close => self.help = false,
+            Action::Zeros => self.zeros = !self.zeros,
             Action::Leave if self.help => self.help = false,
             Action::Leave | Action::Quit => return Effect::Quit,
             Action::Help => self.help = !self.help,
@@ -252,7 +192,6 @@ impl State {
             Action::Pause => self.paused = !self.paused,
             Action::Longer => return self.pace(1),
             Action::Shorter => return self.pace(-1),
-            Action::Toggle => return self.toggle(),
             Action::Up => self.vertical(-1),
             Action::Down => self.vertical(1),
             Action::PageUp => self.vertical(-PAGE),
@@ -265,8 +204,8 @@ impl State {
         Effect::None
     }
 
-    pub(super) fn go(&mut self, view: View) {
-        (self.view, self.help, self.list.typing) = (view, false, false);
+    fn go(&mut self, view: View) {
+        (self.view, self.help) = (view, false);
     }
 
     fn turn(&mut self, by: isize) {
@@ -289,66 +228,6 @@ impl State {
             None => Effect::None,
         }
     }
-
-    pub fn feature(&self) -> &'static Feature {
-        &FEATURES[self.chosen.feature.min(FEATURES.len() - 1)]
-    }
-
-    /// Requests to switch the chosen feature from its latest known state.
-    fn toggle(&mut self) -> Effect {
-        if self.view != View::Features || self.help {
-            return Effect::None;
-        }
-        let (feature, arm) = (self.feature(), self.one_arm().to_string());
-        let Some(sample) = self.last.as_ref().or(self.sample.as_ref()) else {
-            return Effect::None;
-        };
-        if !sample.totals.arms.contains_key(&arm) {
-            return Effect::None;
-        }
-        let on = sample.features_of(&arm)[self.chosen.feature];
-        let name = vec![feature.name.to_string()];
-        let (enable, disable) = if on { (vec![], name) } else { (name, vec![]) };
-        let change = Change {
-            enable,
-            disable,
-            ..Change::default()
-        };
-        self.say(
-            &format!(
-                "asked to switch {} {} on arm {arm} ...",
-                feature.name,
-                if on { "off" } else { "on" }
-            ),
-            false,
-        );
-        Effect::Change(Op::Set { arm, change })
-    }
-
-    /// Shows the scheduler's answer to a change.
-    pub fn answered(&mut self, op: &Op, answer: Result<u64, String>) {
-        let what = describe(op);
-        match answer {
-            Ok(generation) => self.say(
-                &format!("{what}: generation {generation} is in force"),
-                false,
-            ),
-            Err(why) => self.say(&format!("{what}: {why}"), true),
-        }
-    }
-}
-
-/// A change in words.
-pub fn describe(op: &Op) -> String {
-    match op {
-        Op::Set { arm, change } => {
-            let on = change.enable.iter().map(|name| format!("{name} on"));
-            let off = change.disable.iter().map(|name| format!("{name} off"));
-            let what: Vec<String> = on.chain(off).collect();
-            format!("{}, arm {arm}", what.join(", "))
-        }
-        _ => "the change".to_string(),
-    }
 }
 
 #[cfg(test)]
@@ -362,10 +241,7 @@ mod tests {
             ..Sample::default()
         };
         for arm in arms {
-            let metrics = ArmMetrics {
-                features: "prev_idle".into(),
-                ..ArmMetrics::default()
-            };
+            let metrics = ArmMetrics::default();
             sample.totals.arms.insert(arm.to_string(), metrics);
         }
         sample.totals.sis_prev = at * at;
@@ -421,30 +297,6 @@ mod tests {
     }
 
     #[test]
-    fn the_space_bar_asks_for_the_opposite() {
-        let mut state = running();
-        assert!(matches!(state.act(Action::Toggle), Effect::None));
-        state.act(Action::Go(View::Features));
-        state.act(Action::Right);
-        for (on, enable, disable) in [(true, 0, 1), (false, 1, 0)] {
-            let name = state.feature().name;
-            let mut sample = sample(5, &["default", "x"]);
-            let arm = sample.totals.arms.get_mut("x").unwrap();
-            arm.features = if on { name.into() } else { "none".into() };
-            state.sampled(sample);
-            let Effect::Change(Op::Set { arm, change }) = state.act(Action::Toggle) else {
-                panic!("a change is expected")
-            };
-            assert_eq!(arm, "x");
-            assert_eq!(
-                (change.enable.len(), change.disable.len()),
-                (enable, disable)
-            );
-            assert_eq!([change.enable, change.disable].concat(), [name]);
-        }
-    }
-
-    #[test]
     fn q_closes_the_help_before_it_ends() {
         let mut state = running();
         state.act(Action::Help);
@@ -453,16 +305,6 @@ mod tests {
         assert!(matches!(state.act(Action::Leave), Effect::Quit));
         state.act(Action::Help);
         assert!(matches!(state.act(Action::Quit), Effect::Quit));
-    }
-
-    #[test]
-    fn what_was_said_is_forgotten_in_time() {
-        let mut state = running();
-        state.say("no", true);
-        state.tick(Duration::from_secs(16));
-        assert!(state.said.is_some());
-        state.tick(Duration::from_secs(17));
-        assert!(state.said.is_none());
     }
 
     #[test]

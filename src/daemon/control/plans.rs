@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The plan of arms and rules: at the start, when the files are read again, and what `ctl` has
+//! The plan of arms and rules: at the start, when the run returns to the files, and what `ctl` has
 //! changed of it, for `ctl save`. And the power setting, which arms with the profile `auto` follow.
 
 use super::{Control, Pending, State};
@@ -108,8 +108,8 @@ impl Control {
         Read::of(reading.plan, reading.restart, number)
     }
 
-    /// The file of `ctl save`, its text, and what it cannot say. Reads files, so nothing may be
-    /// locked.
+    /// The file of `ctl save` and its text. With it the next start has all that is in force; if
+    /// that is not possible, nothing is saved. Reads files, so nothing may be locked.
     pub(super) fn saved(&self) -> Result<Value> {
         let state = self.lock();
         let Some(file) = state.origin.saved.clone() else {
@@ -117,21 +117,17 @@ impl Control {
                 "the scheduler reads no drop-ins: start it without --config, or give it a folder";
             return Err(refuse(libc::EOPNOTSUPP, text));
         };
-        let (read, plan) = (state.reader()?, state.plan.clone());
+        let read = state.reader()?;
         drop(state);
         let now = read(None)?;
-        ensure!(
-            now.plan == plan,
-            "the files have changed since they were read: 'scx_roost ctl reload' first"
-        );
-        let mut left = self.changes(&plan);
-        ensure!(
-            left != Changes::default(),
-            "nothing to save: ctl has changed nothing since the configuration was read"
-        );
+        let mut left = self.changes(&now.plan);
+        if left == Changes::default() {
+            let text = "nothing to save: the files have all that is in force";
+            return Err(refuse(libc::ENODATA, text));
+        }
         let (mut said, mut text) = (now.saved, None);
         // The first attempt has what has changed, those afterwards what it has changed by the way,
-        // as an arm that begins as arm default. At the end a later file or the command line has it.
+        // as an arm that begins as arm default.
         for _ in 0..SAVES_MAX {
             said = said.then(&left);
             let next = Some(SAVED_HEAD.to_string() + &said.text()?);
@@ -143,13 +139,17 @@ impl Control {
             left = self.changes(&then.plan);
             text = next;
         }
-        let (deleted, overruled) = (left.deleted(), left.keys());
-        Ok(json!({"file": file, "text": text, "deleted": deleted, "overruled": overruled}))
+        ensure!(
+            left == Changes::default(),
+            "not saved, because another file or the command line decides these: {}; change it \
+             there, or here so that both agree",
+            left.names().join(", ")
+        );
+        Ok(json!({"file": file, "text": text}))
     }
 
     fn changes(&self, plan: &Plan) -> Changes {
-        let state = self.lock();
-        plan.changes(&state.arms, &state.rules, state.nr_cpus)
+        self.lock().changes(plan)
     }
 
     fn take_over(&self, read: &Read) -> Result<()> {
@@ -202,6 +202,11 @@ impl State {
         if read.number < self.taken {
             return Ok(());
         }
+        // After `ctl save` the files have what it has changed.
+        let dropped = match self.changes(&read.plan) {
+            none if none == Changes::default() => none,
+            _ => self.changes(&self.plan),
+        };
         self.take_over(read)?;
         self.taken = read.number;
         info!(
@@ -209,6 +214,12 @@ impl State {
             count(self.plan.arms.len(), "arm"),
             count(self.plan.rules.len(), "rule")
         );
+        if dropped != Changes::default() {
+            warn!(
+                "what ctl had changed was dropped: {}",
+                dropped.names().join(", ")
+            );
+        }
         if !read.restart.is_empty() {
             warn!(
                 "these options of the configuration have changed and need a restart: {}",
@@ -216,6 +227,10 @@ impl State {
             );
         }
         Ok(())
+    }
+
+    fn changes(&self, plan: &Plan) -> Changes {
+        plan.changes(&self.arms, &self.rules, self.nr_cpus)
     }
 
     /// All of the plan, or none.
@@ -228,16 +243,12 @@ impl State {
                 false => Err(super::frozen()),
             };
         }
-        let mut rules = self.rules.clone();
-        let arms = read
-            .plan
-            .applied(&self.plan, &self.arms, &mut rules, self.nr_cpus)?;
+        let (mut arms, mut rules) = (self.arms.clone(), self.rules.clone());
         let found = |whom: &Whom| match whom {
             Whom::Cgroup(path) => read.found.get(path).cloned().map(Some).context("looked up"),
             _ => Ok(None),
         };
-        read.plan
-            .apply_rules(&self.plan, &arms, &mut rules, &found)?;
+        read.plan.take_over(&mut arms, &mut rules, &found)?;
         (self.arms, self.rules, self.plan) = (arms, rules, read.plan.clone());
         (self.arms_changed, self.rules_changed) = (true, true);
         Ok(())

@@ -36,23 +36,4 @@ impl Kernel {
         let to = unsafe { sys::roost_delay_over(world, port) };
         usize::try_from(to).ok()
     }
-
-    /// Runs the last stage of placement, which may delay the move. `cpu` (`idle`: as idle) was
-    /// chosen for a fork by the task that runs on `here`, or for that task, which calls exec.
-    /// Returns the final CPU.
-    pub fn descended(
-        &mut self,
-        here: usize,
-        current: Option<TaskId>,
-        task: TaskId,
-        cpu: usize,
-        idle: bool,
-    ) -> usize {
-        let exec = current == Some(task);
-        let port = self.port(task);
-        let world = self.call(here, current);
-        // SAFETY: see `select_cpu`.
-        let to = unsafe { sys::roost_descended(world, port, cpu as i32, idle, exec) };
-        to as usize
-    }
 }

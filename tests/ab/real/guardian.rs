@@ -88,7 +88,6 @@ fn the_guardian_ends_all_and_starts_the_service() {
             name: "lavd".into(),
             service: scx_service(),
             kernel: kernel.clone(),
-            live: None,
         }),
         Word::Schedules(scheduler.id() as i32),
         Word::Runs(command.id() as i32),

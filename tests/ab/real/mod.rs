@@ -11,7 +11,6 @@ use scx_roost::ab::cgroup::Cgroup;
 use scx_roost::ab::child::Workload;
 use scx_roost::ab::hooks::Hooks;
 use scx_roost::ab::machine::Machine;
-use scx_roost::ab::metric::Measured;
 use scx_roost::ab::real::service::{Call, Service};
 use scx_roost::ab::real::{Means, Real};
 use scx_roost::ab::variant::{Scope, Variant, parse_all};
@@ -164,7 +163,7 @@ fn shown(main: u32) -> String {
 }
 
 fn scx_service() -> Service {
-    Service::Systemd {
+    Service {
         unit: "scx.service".into(),
     }
 }
@@ -208,21 +207,18 @@ fn a_beginning_that_fails_is_undone() {
 fn what_a_run_lacks_is_found_before_it() {
     let _alone = alone();
     let played = Played::with_service();
-    let begin = |asked: &[Measured], names: &[&str]| {
-        let real = played.real(&no_call, &|| false, workload("true"));
-        let mut real = real.measuring(asked.to_vec());
+    let begin = |names: &[&str]| {
+        let mut real = played.real(&no_call, &|| false, workload("true"));
         let variants: Vec<Variant> = names.iter().map(|n| Variant::parse(n).unwrap()).collect();
         format!("{:#}", real.begin(&variants).unwrap_err())
     };
-    let none = "energy cannot be measured here, because /nowhere has no readable counter of a package: leave it out";
-    assert_eq!(begin(&[Measured::Energy], &["eevdf"]), none);
     if !root() {
         return;
     }
     for program in ["/no/such/scx_lavd", "scx_no_such"] {
         let scx = format!("scx:{program} --fast");
         assert_eq!(
-            begin(&[], &["mainline", &scx]),
+            begin(&["mainline", &scx]),
             format!("variant {scx}: there is no executable program {program}")
         );
     }
@@ -332,7 +328,6 @@ fn hooks_run_around_the_runs() {
         setup: says("setup"),
         prepare: says("prepare"),
         cleanup: says("cleanup"),
-        pause_s: 0.2,
     };
     let variant = Variant::parse("eevdf").unwrap();
     let runs = |hooks: &Hooks, times: usize| {
@@ -342,18 +337,14 @@ fn hooks_run_around_the_runs() {
         real.begin(std::slice::from_ref(&variant))?;
         let mut ran = (0..times).map(|_| {
             real.switch(&variant).map_err(|e| anyhow::anyhow!("{e}"))?;
-            let taken = real.run().map_err(|e| anyhow::anyhow!("{e}"))?;
-            Ok(taken.sample.values[&Measured::Wall])
+            real.run().map_err(|e| anyhow::anyhow!("{e}"))
         });
-        let ran: anyhow::Result<Vec<f64>> = ran.by_ref().collect();
+        let ran: anyhow::Result<Vec<_>> = ran.by_ref().collect();
         real.restore()?;
-        ran
+        ran.map(|ran| ran.len())
     };
-    let begin = Instant::now();
-    let walls = runs(&hooks, 2).unwrap();
+    assert_eq!(runs(&hooks, 2).unwrap(), 2);
     assert_eq!(said(), "setup prepare run prepare run cleanup ");
-    assert!(begin.elapsed() > Duration::from_millis(400));
-    assert!(walls.iter().all(|wall| *wall < 0.15), "{walls:?}");
     let broken = |change: fn(&mut Hooks)| {
         let mut hooks = hooks.clone();
         change(&mut hooks);
@@ -369,6 +360,6 @@ fn hooks_run_around_the_runs() {
     // The results are good even if it fails, which is a warning.
     let mut careless = hooks.clone();
     careless.cleanup = Some("sleep 7677 &".to_string());
-    assert_eq!(runs(&careless, 1).unwrap().len(), 1);
+    assert_eq!(runs(&careless, 1).unwrap(), 1);
     assert!(!lives("7677"));
 }

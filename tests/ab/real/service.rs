@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The scheduler that is attached at the start: which service runs it, what ctl has set in it, and
-//! its restoration.
+//! The scheduler that is attached at the start: which service runs it, whether it has changes of
+//! ctl that would be lost, and its restoration.
 
 use super::{Played, scx_service, shown, status};
-use scx_roost::ab::real::live::{Live, ctl_path};
-use scx_roost::ab::real::previous::PreviousScheduler;
+use scx_roost::ab::real::previous::{PreviousScheduler, ctl_path, saved};
 use scx_roost::ab::real::service::{Running, Service, call, running, schedules, unit_of};
-use scx_roost::machine::Power;
-use scx_roost::policy::arms::Arms;
-use scx_roost::policy::change::Change;
-use scx_roost::policy::settings::Settings;
-use scx_roost::wire::protocol::Op;
 use serde_json::{Value, json};
 use std::cell::RefCell;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 #[test]
@@ -52,9 +48,7 @@ fn a_service_is_found_by_the_processes_in_it() {
         ("8", "scx_roost", "scx_roost export", "/user.slice"),
         ("9", "bash", "bash", unit),
     ];
-    let service = Ok(Service::Systemd {
-        unit: "scx.service".into(),
-    });
+    let service = Ok(scx_service());
     let with = |more: &[(&'static str, &'static str, &'static str, &'static str)]| {
         of(&[&others[..], more].concat())
     };
@@ -71,6 +65,10 @@ fn a_service_is_found_by_the_processes_in_it() {
     assert!(user.unwrap_err().contains("no service of systemd"));
     let two = with(&[one, ("22", "scx_rusty", "scx_rusty", "/user.slice")]);
     assert!(two.unwrap_err().contains("several processes"));
+    // Started again, scx_loader waits until it is asked for a scheduler.
+    let loader = "/system.slice/scx_loader.service";
+    let loader = with(&[("20", "scx_lavd", "scx_lavd", loader)]).unwrap_err();
+    assert!(loader.contains("would not start it again"), "{loader}");
 }
 
 /// Any user may have a process of that name, and start a program of root under it.
@@ -142,178 +140,66 @@ fn only_a_service_that_can_be_started_again_is_one() {
     }
 }
 
-const NR_CPUS: u32 = 8;
-
-/// The state of the scheduler as `ctl show` and `ctl rules` print it.
-fn live(arms: &[(&str, &str, &str, Value)], rules: &[(Value, &str)]) -> Live {
-    let arm = |(name, preset, features, tunables): &(&str, &str, &str, Value)| json!({"name": name, "preset": preset, "features": features, "tunables": tunables, "rules": 0});
-    let arms: Vec<Value> = arms.iter().map(arm).collect();
-    let rules: Vec<Value> = rules
-        .iter()
-        .map(|(whom, arm)| json!({"whom": whom, "arm": arm}))
-        .collect();
-    Live::of(&json!({"generation": 3, "arms": arms}), &json!(rules)).unwrap()
-}
-
-#[test]
-fn what_ctl_has_set_is_given_back() {
-    let mainline = "prev_idle sis_util avg_idle";
-    let slice = |us: u32| json!({"slice-us": us, "min-slice-us": 700});
-    let rules = [
-        (json!({"comm": "game*"}), "quiet"),
-        (json!({"pid": 77}), "quiet"),
-        (json!({"comm": "here"}), "default"),
-    ];
-    let was = live(
-        &[
-            (
-                "default",
-                "mainline",
-                "prev_idle avg_idle claim",
-                slice(900),
-            ),
-            ("quiet", "mainline", mainline, slice(2800)),
-        ],
-        &rules,
-    );
-    let begins = live(
-        &[("default", "mainline", mainline, slice(2800))],
-        &rules[2..],
-    );
-    let text = |ops: Vec<Op>| serde_json::to_value(ops).unwrap();
-    let add = json!([{"op": "arm_add", "arm": "quiet", "preset": "mainline"}]);
-    assert_eq!(text(was.arms_to_add(&begins)), add);
-    let added = live(
-        &[
-            ("default", "mainline", mainline, slice(2800)),
-            ("quiet", "mainline", mainline, slice(2800)),
-        ],
-        &rules[2..],
-    );
-    assert!(was.arms_to_add(&added).is_empty());
-    let change = json!({"preset": "mainline", "enable": ["claim"], "disable": ["sis_util"], "set": {"slice-us": 900}});
-    let set = json!({"op": "set", "arm": "default", "change": change});
-    let rule = json!({"op": "rule_add", "whom": {"comm": "game*"}, "arm": "quiet"});
-    assert_eq!(text(was.changes(&added, NR_CPUS)), json!([set, rule]));
-    assert!(was.changes(&was, NR_CPUS).is_empty());
-    assert!(was.surplus(&added).is_empty());
-    // Arms and rules that were added meanwhile are removed, and so are rules that now name another
-    // arm.
-    let more = live(
-        &[
-            ("default", "mainline", mainline, slice(2800)),
-            ("new", "mainline", mainline, slice(2800)),
-        ],
-        &[
-            (json!({"comm": "game*"}), "new"),
-            (json!({"comm": "here"}), "default"),
-            (json!({"comm": "other"}), "default"),
-            (json!({"pid": 78}), "new"),
-        ],
-    );
-    let gone = json!([
-        {"op": "rule_del", "whom": {"comm": "game*"}},
-        {"op": "rule_del", "whom": {"comm": "other"}},
-        {"op": "arm_del", "arm": "new"},
-    ]);
-    assert_eq!(text(was.surplus(&more)), gone);
-    assert!(was.loses().is_some() && begins.loses().is_none());
-}
-
-fn changed(settings: &Settings, text: &str) -> Settings {
-    match serde_json::from_str(text).unwrap() {
-        none if none == Change::default() => settings.clone(),
-        change => settings.changed(&change).unwrap(),
-    }
-}
-
-/// Arm default as `ctl show` prints it.
-fn told(settings: &Settings) -> Live {
-    let arms = Arms::new(settings.clone());
-    let arms = arms.iter().map(|(_, arm)| arm.describe(true, NR_CPUS));
-    Live::of(&json!({"arms": arms.collect::<Vec<_>>()}), &json!([])).unwrap()
-}
-
-/// `now`, with what `was` had given back.
-fn given_back(was: &Settings, now: &Settings) -> Settings {
-    let mut now = now.clone();
-    for op in told(was).changes(&told(&now), NR_CPUS) {
-        let Op::Set { change, .. } = op else {
-            panic!("{op:?}")
-        };
-        now = now.changed(&change).unwrap();
-    }
-    now
-}
-
-/// The profile `auto` stands for another one than before if the machine's power setting changed
-/// meanwhile.
-#[test]
-fn a_profile_is_given_back_as_one() {
-    let of = |profile: &str, change: &str| {
-        let profile = format!(r#"{{"profile": "{profile}"}}"#);
-        changed(&changed(&Settings::default(), &profile), change)
-    };
-    let own = r#"{"enable": ["util_fits"], "set": {"claim-ttl-us": 900}}"#;
-    for (profile, own) in [("auto", "{}"), ("auto", own), ("gaming", own)] {
-        for (before, after) in [
-            (Power::Save, Power::Balanced),
-            (Power::Balanced, Power::Save),
-        ] {
-            let was = of(profile, own).under(before);
-            let now = given_back(&was, &of("auto", "{}").under(after));
-            let was = was.under(after);
-            assert_eq!(told(&now), told(&was), "{profile} {own}");
-            // What was set stays set, and nothing else: 'ctl save' writes that.
-            assert_eq!(now.since(&was, NR_CPUS), Change::default());
-            assert_eq!(was.since(&now, NR_CPUS), Change::default());
+/// What `ab` makes of a scheduler that answers so to `ctl save`, and has these arms: an error, and
+/// warnings.
+fn asked(save: &Value, arms: &[&str]) -> (Result<(), String>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ctl");
+    let listener = UnixListener::bind(&path).unwrap();
+    let arms: Vec<Value> = arms.iter().map(|arm| json!({"name": arm})).collect();
+    let save = save.clone();
+    let serve = move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut line = String::new();
+            // The first connection asks nothing.
+            if stream.read_line(&mut line).unwrap() == 0 {
+                continue;
+            }
+            let shown = json!({"errno": 0, "args": {"resp": {"arms": arms}}});
+            let last = line.contains("\"show\"");
+            let answer = if last { &shown } else { &save };
+            writeln!(stream.get_mut(), "{answer}").unwrap();
+            if last || answer["errno"] != libc::ENODATA && answer["errno"] != libc::EOPNOTSUPP {
+                return;
+            }
         }
-    }
+    };
+    let server = std::thread::spawn(serve);
+    let warnings = RefCell::new(String::new());
+    let found = saved(&path, &|text| *warnings.borrow_mut() += text);
+    server.join().unwrap();
+    (found.map_err(|e| format!("{e:#}")), warnings.take())
 }
 
-/// Only what was set is set again: a value that has adapted to another one was not, nor was a
-/// default. A value of a profile may have been set.
+/// A restart would lose them. Only what certainly has no changes is restarted without a word.
 #[test]
-fn what_was_not_set_is_not_set_by_giving_back() {
-    let mainline = r#"{"preset": "mainline", "set": {"claim-ttl-us": 900}}"#;
-    let slice = r#"{"set": {"slice-us": 500}}"#;
-    for (base, was, more) in [
-        (r#"{"profile": "gaming"}"#, mainline, "slice-us"),
-        (
-            r#"{"profile": "powersave"}"#,
-            mainline,
-            "min-slice-us slice-us",
-        ),
-        ("{}", slice, ""),
-        ("{}", r#"{"set": {"min-slice-us": 5000}}"#, ""),
-        (
-            "{}",
-            r#"{"set": {"slice-us": 600, "min-slice-us": 500}}"#,
-            "",
-        ),
-        (r#"{"profile": "powersave"}"#, slice, ""),
-        (
-            slice,
-            r#"{"set": {"slice-us": 600, "min-slice-us": 500}}"#,
-            "",
-        ),
-        (slice, r#"{"set": {"min-slice-us": 300}}"#, ""),
-    ] {
-        let now = changed(&Settings::default(), base);
-        let was = changed(&now, was);
-        let again = given_back(&was, &now);
-        assert_eq!(told(&again), told(&was), "{base}");
-        let set = again.since(&was, NR_CPUS).set;
-        let names: Vec<&str> = set.keys().map(String::as_str).collect();
-        assert_eq!(names.join(" "), more, "{base}");
+fn changes_that_are_not_saved_are_not_lost() {
+    let refused = |errno: i32| json!({"errno": errno, "args": {"resp": "no luck"}});
+    let nothing = refused(libc::ENODATA);
+    assert_eq!(asked(&nothing, &["default"]), (Ok(()), String::new()));
+    let (there, warned) = asked(&nothing, &["default", "quiet"]);
+    assert_eq!(there, Ok(()));
+    assert!(warned.contains("rules about processes are not put back"));
+    let (there, warned) = asked(&refused(libc::EOPNOTSUPP), &["default"]);
+    assert_eq!(there, Ok(()));
+    assert!(warned.contains("does not say whether"), "{warned}");
+    let changes = json!({"errno": 0, "args": {"resp": {"file": "f", "text": "t"}}});
+    let told = asked(&changes, &[]).0.unwrap_err();
+    assert!(told.contains("save or reset them first"), "{told}");
+    for unknown in [refused(libc::EINVAL), json!([])] {
+        let told = asked(&unknown, &[]).0.unwrap_err();
+        assert!(told.contains("does not say whether ctl has"), "{told}");
     }
+    let dir = tempfile::tempdir().unwrap();
+    saved(&dir.path().join("ctl"), &|text| panic!("{text}")).unwrap();
 }
 
-fn of_words(unit: Option<String>, words: Vec<String>) -> Running {
+fn of_words(words: Vec<String>) -> Running {
     Running {
         pid: 20,
         parent: 1,
-        unit,
+        unit: None,
         words,
     }
 }
@@ -322,7 +208,7 @@ fn of_words(unit: Option<String>, words: Vec<String>) -> Running {
 fn the_control_socket_is_found_by_how_it_was_started() {
     let of = |line: &str| {
         let words = line.split(' ').map(str::to_string).collect();
-        ctl_path(&[of_words(None, words)]).unwrap()
+        ctl_path(&[of_words(words)]).unwrap()
     };
     let beside = of("/usr/bin/scx_roost --config none --preset mainline --stats-path /run/x/stats");
     assert_eq!(beside, Some("/run/x/ctl".into()));
@@ -333,7 +219,7 @@ fn the_control_socket_is_found_by_how_it_was_started() {
         "scx_roost --gone",
         "scx_roost --config none --ctl-path /run/own",
     ];
-    let ones = ones.map(|line| of_words(None, line.split(' ').map(str::to_string).collect()));
+    let ones = ones.map(|line| of_words(line.split(' ').map(str::to_string).collect()));
     assert_eq!(ctl_path(&ones).unwrap(), Some("/run/own".into()));
     for other in ["scx_lavd --ctl-path /run/own", "scx_roost ctl show"] {
         assert_eq!(of(other), None, "{other}");
@@ -351,7 +237,7 @@ fn a_relative_path_of_files_is_seen() {
         ("scx_roost", false),
     ] {
         let words = line.split(' ').map(str::to_string).collect();
-        assert_eq!(of_words(None, words).names_files_here(), is, "{line}");
+        assert_eq!(of_words(words).names_files_here(), is, "{line}");
     }
 }
 
@@ -414,64 +300,6 @@ fn a_called_program_has_its_own_process_group() {
     assert_eq!(group, pid);
 }
 
-#[test]
-fn scx_loader_is_queried_and_commanded() {
-    let said = RefCell::new(Vec::new());
-    let call = |words: &[&str]| {
-        said.borrow_mut().push(words.join(" "));
-        Ok(match *words.last().unwrap() {
-            "CurrentScheduler" => r#"{"type":"s","data":"scx_lavd"}"#,
-            "SchedulerMode" => r#"{"type":"u","data":2}"#,
-            "CurrentSchedulerArgs" => r#"{"type":"as","data":["--a","b"]}"#,
-            _ => "",
-        }
-        .to_string())
-    };
-    let words = ["/usr/bin/scx_lavd", "--old"];
-    let words = words.map(str::to_string).to_vec();
-    let running = [of_words(Some("scx_loader.service".into()), words)];
-    let service = Service::of("lavd", &running, None, &call).unwrap();
-    assert!(service.stays(&call));
-    // The loader was asked to stop its scheduler.
-    let stopping = |words: &[&str]| match *words.last().unwrap() {
-        "CurrentScheduler" => Ok(r#"{"type":"s","data":"unknown"}"#.to_string()),
-        _ => call(words),
-    };
-    assert!(!service.stays(&stopping));
-    // Older loaders do not report the arguments, and their mode is 0 then.
-    let older = |words: &[&str]| match *words.last().unwrap() {
-        "CurrentSchedulerArgs" => anyhow::bail!("no such property"),
-        "SchedulerMode" => Ok(r#"{"type":"u","data":0}"#.to_string()),
-        _ => call(words),
-    };
-    let by_process = Service::Loader {
-        scheduler: "scx_lavd".into(),
-        mode: 0,
-        args: vec!["--old".into()],
-    };
-    let found = Service::of("lavd", &running, None, &older);
-    assert_eq!(found.unwrap(), by_process);
-    said.borrow_mut().clear();
-    service.stop(&call).unwrap();
-    service.start(&call).unwrap();
-    let path = "busctl call org.scx.Loader /org/scx/Loader org.scx.Loader";
-    assert_eq!(
-        *said.borrow(),
-        [
-            format!("{path} StopScheduler"),
-            format!("{path} StartSchedulerWithArgs sas scx_lavd 2 --a b")
-        ]
-    );
-    let plain = Service::Loader {
-        scheduler: "scx_lavd".into(),
-        mode: 2,
-        args: Vec::new(),
-    };
-    plain.start(&call).unwrap();
-    let last = said.borrow().last().unwrap().clone();
-    assert_eq!(last, format!("{path} StartScheduler su scx_lavd 2"));
-}
-
 /// How long to wait for a scheduler that stays attached.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -481,7 +309,6 @@ fn lavd(played: &Played) -> PreviousScheduler {
         name: "lavd".into(),
         service: scx_service(),
         kernel: played.host().kernel,
-        live: None,
     }
 }
 
@@ -540,28 +367,4 @@ fn the_service_of_the_previous_scheduler_is_started_beside_another() {
         Ok(String::new())
     };
     previous.restore(&comes, PATIENCE).unwrap();
-}
-
-#[test]
-fn a_loader_that_runs_its_scheduler_already_is_not_called() {
-    let played = Played::new(&[]);
-    says(&played, "enabled", "lavd");
-    let loader = PreviousScheduler {
-        service: Service::Loader {
-            scheduler: "scx_lavd".into(),
-            mode: 0,
-            args: Vec::new(),
-        },
-        ..lavd(&played)
-    };
-    let loaded = |words: &[&str]| {
-        Ok(match *words.last().unwrap() {
-            "CurrentScheduler" => r#"{"data":"scx_lavd"}"#,
-            "SchedulerMode" => r#"{"data":0}"#,
-            "CurrentSchedulerArgs" => r#"{"data":[]}"#,
-            other => panic!("{other}"),
-        }
-        .to_string())
-    };
-    loader.restore(&loaded, PATIENCE).unwrap();
 }

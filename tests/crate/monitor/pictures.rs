@@ -4,7 +4,7 @@
 //! them: review the diff.
 
 use super::*;
-use scx_roost::clients::monitor::state::{Action, Typed, View};
+use scx_roost::clients::monitor::state::{Action, View};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -86,14 +86,6 @@ fn views() {
     use Action::*;
     let of = |view, actions: &[Action]| state_after(THREADRIPPER, &[&[Go(view)], actions].concat());
     shows("rates", &of(View::Rates, &[PageDown, PageDown]), 120, 40);
-    let typed = |text: &str| {
-        text.chars()
-            .map(|c| Filter(Typed::Char(c)))
-            .collect::<Vec<_>>()
-    };
-    let filter = [&[Filter(Typed::Begin)][..], &typed("claim")].concat();
-    shows("rates-of-a-name", &of(View::Rates, &filter), 80, 16);
-    shows("rates-sorted", &of(View::Rates, &[Sort, Down]), 80, 16);
     shows("rates-all", &of(View::Rates, &[Zeros]), 120, 40);
     shows(
         "rates-of-an-arm",
@@ -103,14 +95,6 @@ fn views() {
     );
     shows("arms", &of(View::Arms, &[Down]), 120, 18);
     shows("arms-small", &of(View::Arms, &[Down]), 80, 18);
-    shows("latency", &of(View::Latency, &[]), 100, 18);
-    shows(
-        "features",
-        &of(View::Features, &[Right, Down, Down, Down]),
-        80,
-        36,
-    );
-    shows("conditions", &of(View::Conditions, &[]), 120, 40);
     shows("help", &of(View::Machine, &[Help]), 80, 28);
 }
 
@@ -134,10 +118,6 @@ fn no_scheduler_and_one_that_went_away() {
         .disconnected("the scheduler at /run/scx/root/stats went away (the connection was closed)");
     state.act(Action::Pause);
     shows("went-away", &state, 80, 16);
-    let mut state = state_after(EIGHT, &[Action::Go(View::Features)]);
-    let refusal = "the scheduler runs with --freeze and accepts no change: start it without";
-    state.say(&format!("prev_core off, arm default: {refusal}"), true);
-    shows("refused", &state, 60, 12);
     let mut state = state_of(EIGHT);
     state.tick(Duration::from_secs(39));
     assert!(picture(&state, 80, 16)[0].contains("no answer for 9 s"));

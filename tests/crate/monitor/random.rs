@@ -4,8 +4,8 @@
 use super::*;
 use crate::rng::Rng;
 use ratatui::layout::Rect;
-use scx_roost::clients::monitor::draw::drawn;
-use scx_roost::clients::monitor::state::{Action, Effect, Typed, View};
+use scx_roost::clients::monitor::draw::places;
+use scx_roost::clients::monitor::state::{Action, View};
 use scx_roost::wire::stats::ArmSums;
 use scx_roost::wire::stats::host::ConditionMetrics;
 
@@ -20,18 +20,7 @@ const ACTIONS: &[Action] = &[
     Action::PageDown,
     Action::Home,
     Action::End,
-    Action::Toggle,
     Action::Zeros,
-    Action::Sort,
-    Action::Filter(Typed::Begin),
-    Action::Filter(Typed::Char('c')),
-    Action::Filter(Typed::Char('\u{1b}')),
-    Action::Filter(Typed::Erase),
-    Action::Filter(Typed::Done),
-    Action::Filter(Typed::Clear),
-    Action::Click(12, 1),
-    Action::Click(30, 5),
-    Action::Click(u16::MAX, u16::MAX),
     Action::Pause,
     Action::Longer,
     Action::Shorter,
@@ -143,15 +132,15 @@ fn there_is_a_picture_of_everything() {
             match rng.below(10) {
                 0 => state.connected(),
                 1 => state.disconnected(&text(rng)),
-                2 => state.say(&text(rng), rng.chance(50)),
-                3 | 4 => state.sampled(hostile(rng, step)),
+                2..=4 => state.sampled(hostile(rng, step)),
                 5 => state.sampled(rng.pick(&shapes).sample(step)),
                 6 => drop(state.act(Action::Go(*rng.pick(View::ALL)))),
                 _ => drop(state.act(*rng.pick(ACTIONS))),
             }
             let (width, height) = (rng.scale(200) as u16 - 1, rng.scale(70) as u16 - 1);
             let lines = picture_in(&state, width, height, theme);
-            state.drawn(drawn(&state, theme, Rect::new(0, 0, width, height)));
+            let area = Rect::new(0, 0, width, height);
+            state.drawn(places(&state, theme, area));
             let clean = |line: &String| !line.chars().any(char::is_control);
             assert!(
                 lines.iter().all(clean),
@@ -172,18 +161,5 @@ fn a_resize_leaves_no_remains() {
         let mut fresh = Terminal::new(TestBackend::new(width, height)).unwrap();
         fresh.draw(|f| frame(f, &state, THEME)).unwrap();
         assert_eq!(terminal.backend().buffer(), fresh.backend().buffer());
-    }
-}
-
-/// Only the view of features asks for changes.
-#[test]
-fn no_other_key_changes_anything() {
-    let rng = &mut Rng::new(1);
-    let mut state = state_of(EIGHT);
-    for _ in 0..5000 {
-        let action = *rng.pick(ACTIONS);
-        let asked = matches!(state.act(action), Effect::Change(_));
-        let may = action == Action::Toggle && state.view == View::Features && !state.help;
-        assert_eq!(asked, may, "{action:?}");
     }
 }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The threads that talk to the scheduler: it runs, goes away, is slow, or answers nonsense. And
-//! features that are switched.
+//! The thread that asks the scheduler: it runs, goes away, is slow, or answers nonsense.
 
 use super::*;
-use crate::ctl;
 use scx_roost::clients::monitor::feed::{self, News};
-use scx_roost::clients::monitor::state::{Action, Effect, Link, View};
-use scx_roost::policy::features::{FEATURES, FeatureSet, bits};
+use scx_roost::clients::monitor::state::Link;
 use scx_roost::stopper;
 use scx_roost::wire::stats::{client, server};
 use std::io::{BufRead, BufReader, Write};
@@ -140,75 +137,4 @@ fn a_scheduler_that_does_not_answer_is_given_up() {
     let said = said_of(vec![b"{\"errno\":".to_vec()]);
     assert!(said[0].contains("no answer within 5 s"), "{said:?}");
     assert!(begin.elapsed() < Duration::from_secs(10));
-}
-
-/// As the live view's loop does: a key, an effect, an answer.
-fn toggle(state: &mut State, path: &Path, feature: &str) {
-    state.chosen.feature = FEATURES.iter().position(|f| f.name == feature).unwrap();
-    state.act(Action::Go(View::Features));
-    let Effect::Change(op) = state.act(Action::Toggle) else {
-        panic!("a change is expected")
-    };
-    let (changes, answers) = feed::changes(path).unwrap();
-    changes.send(op).unwrap();
-    let (op, answer) = answers.recv_timeout(LONG).unwrap();
-    state.answered(&op, answer);
-}
-
-fn said(state: &State) -> (&str, bool) {
-    state
-        .said
-        .as_ref()
-        .map_or(("", false), |s| (&*s.text, s.bad))
-}
-
-#[test]
-fn a_feature_is_switched_by_the_control_socket() {
-    let served = ctl::serve_with(false);
-    let mut state = state_of(EIGHT);
-    toggle(&mut state, &served.path(), "prev_core");
-    assert_eq!(
-        said(&state),
-        (
-            "prev_core off, arm default: generation 1 is in force",
-            false
-        )
-    );
-    assert!(!FeatureSet(served.features(0)).has(bits::prev_core));
-    toggle(&mut state, &served.path(), "delay_migration");
-    assert_eq!(
-        said(&state),
-        (
-            "delay_migration on, arm default: generation 2 is in force",
-            false
-        )
-    );
-    assert!(FeatureSet(served.features(0)).has(bits::delay_migration));
-    let last = picture(&state, 100, 30);
-    assert!(last[28].contains("delay_migration on, arm default: generation 2 is in force"));
-}
-
-#[test]
-fn a_refusal_is_shown_and_has_no_effect() {
-    let mut state = state_of(EIGHT);
-    let served = ctl::serve_with(false);
-    toggle(&mut state, &served.path(), "claim");
-    toggle(&mut state, &served.path(), "claim_plain");
-    let (text, bad) = said(&state);
-    assert!(
-        bad && text.contains("feature 'claim_plain' needs 'claim'"),
-        "{text}"
-    );
-    drop(served);
-    let frozen = ctl::serve_with(true);
-    toggle(&mut state, &frozen.path(), "prev_core");
-    let (text, bad) = said(&state);
-    assert!(bad && text.contains("runs with --freeze"), "{text}");
-    assert!(picture(&state, 120, 30)[28].contains("runs with --freeze"));
-    toggle(&mut state, Path::new("/nowhere/ctl"), "prev_core");
-    let (text, bad) = said(&state);
-    assert!(
-        bad && text.contains("no scheduler has its control socket at /nowhere/ctl"),
-        "{text}"
-    );
 }

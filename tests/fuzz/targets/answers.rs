@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a server of either socket answers, a line each: whatever can be read can be shown.
 
-use scx_roost::ab::real::live::Live;
 use scx_roost::clients::ctl::AS_TEXT;
 use scx_roost::clients::monitor::sample::Sample;
 use scx_roost::clients::status;
@@ -15,10 +14,7 @@ use std::time::Duration;
 pub fn answers(input: &[u8]) {
     for line in input.split(|b| *b == b'\n') {
         match client::parse(line) {
-            Ok(answer) => {
-                AS_TEXT.iter().for_each(|shown| calm(&shown(&answer)));
-                let _ = Live::of(&answer, &answer["rules"]);
-            }
+            Ok(answer) => AS_TEXT.iter().for_each(|shown| calm(&shown(&answer))),
             Err(e) => calm(&format!("{e:#}")),
         }
         match parse::<Metrics>(line) {

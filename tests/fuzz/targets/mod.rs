@@ -7,7 +7,6 @@ pub mod bytes;
 mod configuration;
 mod lists;
 pub mod live;
-mod loads;
 mod policy;
 mod results;
 mod rules;
@@ -31,7 +30,6 @@ pub const TARGETS: &[Target] = &[
     target("answers", answers::answers),
     target("configuration", configuration::configuration),
     target("rules", rules::rules),
-    target("workloads", loads::workloads),
     target("results", results::results),
     target("policy", policy::policy),
 ];

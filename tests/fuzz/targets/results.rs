@@ -2,9 +2,7 @@
 //! Result files of `ab`: a file that can be read can be shown in every way.
 
 use scx_roost::ab::report::Report;
-use scx_roost::ab::report::closing::Closing;
-use scx_roost::ab::report::compare::compare;
-use scx_roost::ab::report::html::html;
+use scx_roost::ab::report::lkml::as_mail;
 use scx_roost::ab::report::text::text;
 use scx_roost::ab::result::Recorded;
 
@@ -16,14 +14,7 @@ pub fn results(input: &[u8]) {
     let Ok(report) = Report::new(&recorded) else {
         return;
     };
-    let _ = (text(&report), html(&report));
+    let _ = text(&report);
+    as_mail(&recorded).expect("it has a report");
     serde_json::to_string(&report).expect("a report is JSON");
-    let names = ["one".to_string(), "other".to_string()];
-    let reports = [
-        Report::new(&recorded).expect("again"),
-        Report::new(&recorded).expect("again"),
-    ];
-    let beside = compare(&names, &reports).expect("a file beside itself");
-    let _ = beside.text();
-    let _ = Closing::new(&reports, Vec::new()).text();
 }

@@ -5,7 +5,6 @@ use super::text::{Row, micros, rate, row};
 use super::theme::Role;
 use super::{Room, paragraph, sparkline};
 use crate::bpf::intf;
-use crate::clients::monitor::choose::Target;
 use crate::clients::monitor::history::Line;
 use crate::clients::monitor::rates::{ArmRates, wakeup_latency};
 use crate::clients::monitor::state::State;
@@ -81,9 +80,7 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
         };
         let rates = state.rates.as_ref().and_then(|r| r.of(*arm));
         let cell = |c: &Column| rates.map_or("-".to_string(), c.3);
-        let mut line = line(arm.unwrap_or("all"), preset_of(state, *arm), role, &cell);
-        line.mark_start(Target::Arm(arm.map(str::to_string)));
-        line
+        line(arm.unwrap_or("all"), preset_of(state, *arm), role, &cell)
     });
     let lines: Vec<Row> = lines.collect();
     let room_for_arms = room.height.saturating_sub(rows.len());

@@ -4,14 +4,13 @@
 use super::Room;
 use super::text::{Row, ghz, micros, percent, rate, row};
 use super::theme::{Role, Theme};
-use crate::clients::monitor::choose::{Place, Target};
+use crate::clients::monitor::choose::Place;
 use crate::clients::monitor::state::State;
 use crate::clients::monitor::topology::{
     Core, Detail, Layout, Llc, Node, Sum, Widths, layout, sum,
 };
 use crate::wire::stats::ROWS;
 use crate::wire::stats::host::CpuMetrics;
-use std::ops::Range;
 
 const GAP: usize = 3;
 /// Lines about the chosen CPU.
@@ -60,15 +59,12 @@ pub fn places(state: &State, room: Room) -> Vec<Place> {
     }
     let rows = Painter::new(state, room).picture(room.height - below(room));
     let of_line = |(line, row): (usize, &Row)| {
-        let place = |(columns, target): &(Range<usize>, Target)| match target {
-            Target::Cpu(cpu) => Some(Place {
-                line,
-                column: columns.start,
-                cpu: *cpu,
-            }),
-            _ => None,
+        let place = |(column, cpu): &(usize, u64)| Place {
+            line,
+            column: *column,
+            cpu: *cpu,
         };
-        row.marks().iter().filter_map(place).collect::<Vec<_>>()
+        row.cpus().iter().map(place).collect::<Vec<_>>()
     };
     rows.iter().enumerate().flat_map(of_line).collect()
 }
@@ -239,14 +235,14 @@ impl<'a> Painter<'a> {
         chosen
             .or(cpus().next())
             .into_iter()
-            .for_each(|cpu| line.mark(Target::Cpu(cpu)));
+            .for_each(|cpu| line.mark(cpu));
         line
     }
 
     /// `role`, unless the line is marked with the chosen CPU.
     fn role_of(&self, line: &Row, role: Role) -> Role {
-        match line.marks().first() {
-            Some((_, Target::Cpu(cpu))) if Some(*cpu) == self.state.chosen.cpu => Role::Chosen,
+        match line.cpus().first() {
+            Some((_, cpu)) if Some(*cpu) == self.state.chosen.cpu => Role::Chosen,
             _ => role,
         }
     }
@@ -317,7 +313,7 @@ impl<'a> Painter<'a> {
             let busy = gauges.busy_permille;
             let chosen = Some(*cpu) == self.state.chosen.cpu;
             let role = if chosen { Role::Chosen } else { Role::Faint };
-            line.mark(Target::Cpu(*cpu));
+            line.mark(*cpu);
             line.push(theme, role, format!("{:>1$}", cpu, self.cpu));
             line.push(
                 theme,
@@ -345,7 +341,7 @@ impl<'a> Painter<'a> {
             } else {
                 Role::Busy(gauges.busy_permille)
             };
-            line.mark(Target::Cpu(*cpu));
+            line.mark(*cpu);
             line.push(
                 self.theme(),
                 role,

@@ -3,16 +3,13 @@
 //! does not fit is left out, least important first.
 
 mod arms;
-mod conditions;
-mod features;
-mod latency;
 mod machine;
 mod overview;
 mod rates;
 pub mod text;
 pub mod theme;
 
-use super::choose::{Drawn, Target};
+use super::choose::Place;
 use super::keys::{self, HELP};
 use super::sample::Sample;
 use super::state::{Link, State, View};
@@ -22,7 +19,6 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
-use std::ops::Range;
 use text::{Row, percent, row};
 use theme::{Role, Theme};
 
@@ -34,11 +30,11 @@ pub struct Room {
     pub height: usize,
 }
 
-/// From this height on there is a line with the views, and one line or more for the last message.
+/// From this height on there is a line with the views, and one line or more for a message.
 const TALL: u16 = 8;
 const MIDDLE: u16 = 4;
-/// A refusal is a sentence with the reason at its end.
-const SAID_LINES: usize = 3;
+/// The reason is at the end of a sentence.
+const WHY_LINES: usize = 3;
 /// Below this width only the most important is shown.
 const NARROW: usize = 50;
 
@@ -56,12 +52,12 @@ impl Parts {
         let mut bottom = Vec::new();
         if area.height >= TALL {
             top.push(tabs(state, theme, width));
-            bottom = said(state, theme, width, SAID_LINES);
+            bottom = unconnected(state, theme, width, WHY_LINES);
             // Keep an empty line for the message, so that nothing moves when one comes.
             bottom.resize_with(bottom.len().max(1), Row::default);
             bottom.push(keys(state, theme, width));
         } else if area.height > 1 {
-            bottom = said(state, theme, width, 1);
+            bottom = unconnected(state, theme, width, 1);
             if bottom.is_empty() && area.height >= MIDDLE {
                 bottom.push(keys(state, theme, width));
             }
@@ -94,21 +90,9 @@ pub fn frame(frame: &mut Frame, state: &State, theme: Theme) {
     put(frame, area, y + height, lines_of(bottom));
 }
 
-/// What the picture of this size shows, for keys to move within.
-pub fn drawn(state: &State, theme: Theme, area: Rect) -> Drawn {
-    let Parts { top, room, .. } = Parts::of(state, theme, area);
-    let body = body(state, room).into_iter().take(room.height);
-    let marks = top.iter().cloned().chain(body).enumerate();
-    let of_line = |(line, row): (usize, Row)| {
-        let mark =
-            |(columns, target): &(Range<usize>, Target)| (line, columns.clone(), target.clone());
-        row.marks().iter().map(mark).collect::<Vec<_>>()
-    };
-    Drawn {
-        marks: marks.flat_map(of_line).collect(),
-        places: machine::places(state, room),
-        last_line: conditions::last_line(state, room),
-    }
+/// Where a picture of this size has each CPU of view Machine, for keys to move within.
+pub fn places(state: &State, theme: Theme, area: Rect) -> Vec<Place> {
+    machine::places(state, Parts::of(state, theme, area).room)
 }
 
 /// Draws lines from line `y` on, as far as they fit into `area`.
@@ -134,9 +118,6 @@ fn body(state: &State, room: Room) -> Vec<Row> {
         View::Machine => machine::rows(state, room),
         View::Rates => rates::rows(state, room),
         View::Arms => arms::rows(state, room),
-        View::Latency => latency::rows(state, room),
-        View::Features => features::rows(state, room),
-        View::Conditions => conditions::rows(state, room),
     }
 }
 
@@ -262,23 +243,21 @@ fn tabs(state: &State, theme: Theme, width: usize) -> Row {
     narrow
 }
 
-/// `gap`: before and after each name.
+/// `gap`: before and after each name. View Overview says what is wrong, and how many things are.
 fn all_tabs(state: &State, theme: Theme, active: usize, gap: &str) -> Row {
     let mut all = row(theme, Role::Plain, if gap.is_empty() { " " } else { "" });
     for view in View::ALL {
         let number = view.index() + 1;
-        let marked = match view {
-            View::Conditions if active > 0 => {
-                format!("{gap}{number} {} ({active}){gap}", view.name())
-            }
-            _ => format!("{gap}{number} {}{gap}", view.name()),
+        let wrong = active > 0 && *view == View::Overview;
+        let marked = match wrong {
+            true => format!("{gap}{number} {} ({active}){gap}", view.name()),
+            false => format!("{gap}{number} {}{gap}", view.name()),
         };
-        let role = match view {
-            view if *view == state.view => Role::Chosen,
-            View::Conditions if active > 0 => Role::Warning,
-            _ => Role::Plain,
+        let role = match wrong {
+            _ if *view == state.view => Role::Chosen,
+            true => Role::Warning,
+            false => Role::Plain,
         };
-        all.mark(Target::View(*view));
         all.push(theme, role, marked);
         if gap.is_empty() {
             all.push(theme, Role::Plain, " ");
@@ -287,16 +266,14 @@ fn all_tabs(state: &State, theme: Theme, active: usize, gap: &str) -> Row {
     all
 }
 
-/// The last message. Without a connection, and without a message: why.
-fn said(state: &State, theme: Theme, width: usize, lines: usize) -> Vec<Row> {
-    let (role, text) = match (&state.said, &state.link) {
-        (Some(said), _) if said.bad => (Role::Bad, &said.text),
-        (Some(said), _) => (Role::Good, &said.text),
-        (None, Link::Waiting(why)) if state.sample.is_some() => (Role::Bad, why),
+/// Why there is no connection.
+fn unconnected(state: &State, theme: Theme, width: usize, lines: usize) -> Vec<Row> {
+    let text = match &state.link {
+        Link::Waiting(why) if state.sample.is_some() => why,
         _ => return Vec::new(),
     };
     let text = wrap(text, width.saturating_sub(2)).into_iter().take(lines);
-    text.map(|line| row(theme, role, format!(" {line}")))
+    text.map(|line| row(theme, Role::Bad, format!(" {line}")))
         .collect()
 }
 
@@ -318,7 +295,7 @@ fn keys(state: &State, theme: Theme, width: usize) -> Row {
 fn help(state: &State, room: Room) -> Vec<Row> {
     let theme = room.theme;
     let mut rows = vec![row(theme, Role::Heading, " Keys")];
-    for (keys, what, _) in HELP.iter().filter(|(keys, ..)| !keys.is_empty()) {
+    for (keys, what, _) in HELP {
         let mut row = row(theme, Role::Plain, format!("  {keys}"));
         row.pad(36.min(room.width / 2));
         row.push(theme, Role::Plain, format!(" {what}"));
@@ -355,15 +332,6 @@ fn about(view: View) -> &'static [&'static str] {
         ],
         View::Arms => &[
             "Arms side by side: wakeups per second, the time from a wakeup until the task ran (its median and its 99 % quantile), and the shares of wakeups that were placed on the task's previous CPU, on an idle core, in another LLC, and on a busy CPU because no idle one was found. Below: the features of the chosen arm.",
-        ],
-        View::Latency => &[
-            "How long tasks of the chosen arm (left, right) waited in the last interval. Up and down choose another histogram.",
-        ],
-        View::Features => &[
-            "The features that are on, per arm. Space switches the chosen feature of the chosen arm, as 'scx_roost ctl set --arm ARM --enable FEATURE' does. The scheduler's answer is at the bottom.",
-        ],
-        View::Conditions => &[
-            "States that may need action: first the active ones, with what was read; then the others, with how often they began; then the daemon's own counts. docs/explanation/userspace.md, Conditions, says what to do.",
         ],
     }
 }

@@ -6,11 +6,10 @@ use super::text::{Row, micros, percent, rate, row};
 use super::theme::Role;
 use super::{Room, paragraph, sparkline};
 use crate::bpf::intf;
-use crate::clients::monitor::choose::Target;
 use crate::clients::monitor::history::Line;
 use crate::clients::monitor::rates::{ArmRates, wakeup_latency};
 use crate::clients::monitor::sample::Sample;
-use crate::clients::monitor::state::{State, View};
+use crate::clients::monitor::state::State;
 use crate::clients::monitor::topology::sum;
 use crate::wire::stats::ROWS;
 
@@ -108,11 +107,7 @@ fn wrong(sample: &Sample, room: Room) -> Vec<Row> {
     let lines = active
         .iter()
         .flat_map(|text| paragraph(room, Role::Warning, text));
-    let marked = lines.map(|mut line| {
-        line.mark_start(Target::View(View::Conditions));
-        line
-    });
-    marked.collect()
+    lines.collect()
 }
 
 fn placed(rates: &ArmRates, room: Room) -> Vec<Row> {
@@ -127,7 +122,6 @@ fn placed(rates: &ArmRates, room: Room) -> Vec<Row> {
             Role::Good,
             room.theme.stripe(share / 100.0, wide),
         );
-        line.mark_start(Target::Counter(*counter as usize));
         Some(line)
     };
     let lines: Vec<Row> = PLACED.iter().filter_map(line).collect();
@@ -154,9 +148,6 @@ fn caches(state: &State, room: Room) -> Vec<Row> {
     for llc in llcs {
         let busy = sum(llc.cores.iter()).busy_permille;
         if line.width() + 1 < room.width {
-            if let Some((cpu, _)) = llc.cores.iter().flat_map(|core| &core.0).next() {
-                line.mark(Target::Cpu(*cpu));
-            }
             line.push(
                 room.theme,
                 Role::Busy(busy),
@@ -179,7 +170,6 @@ fn most(rates: &ArmRates, room: Room) -> Vec<Row> {
         let wide = room.width.saturating_sub(line.width() + 1);
         let help: String = ROWS[*counter].help.chars().take(wide).collect();
         line.push(room.theme, Role::Faint, help);
-        line.mark_start(Target::Counter(*counter));
         line
     };
     let lines: Vec<Row> = counters.iter().take(MOST).map(line).collect();

@@ -4,7 +4,6 @@
 use super::text::{Row, rate, row};
 use super::theme::Role;
 use super::{Room, paragraph, sparkline};
-use crate::clients::monitor::choose::Target;
 use crate::clients::monitor::history::Line;
 use crate::clients::monitor::state::State;
 use crate::util::text::wrap;
@@ -29,13 +28,8 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     } else {
         usize::from(room.height > 2)
     };
-    let which = which(state).filter(|_| room.height > below + 2);
-    let head: Vec<Row> = which
-        .map(|text| row(room.theme, Role::Faint, format!(" {text}")))
-        .into_iter()
-        .collect();
-    let height = room.height - below - head.len();
-    let mut rows = [head, table(state, Room { height, ..room })].concat();
+    let height = room.height - below;
+    let mut rows = table(state, Room { height, ..room });
     let tail = past(state, room, below);
     rows.resize_with(room.height - tail.len().min(room.height), Row::default);
     rows.extend(tail);
@@ -52,14 +46,11 @@ fn value(state: &State, counter: usize) -> Option<f64> {
     Some(rates.map_or(0.0, |r| r.counters[counter]))
 }
 
-/// By group, or without groups if they are sorted.
+/// By group.
 fn items(state: &State) -> Vec<Item> {
-    let listed = state.listed();
-    if state.list.sorted {
-        return listed.into_iter().map(Item::Counter).collect();
-    }
+    let listed = state.listed().into_iter();
     let mut items = Vec::new();
-    let numbered: Vec<(usize, &str)> = listed.into_iter().map(|c| (c, ROWS[c].group)).collect();
+    let numbered: Vec<(usize, &str)> = listed.map(|c| (c, ROWS[c].group)).collect();
     for group in numbered.chunk_by(|a, b| a.1 == b.1) {
         if !items.is_empty() {
             items.push(Item::Gap);
@@ -73,7 +64,11 @@ fn items(state: &State) -> Vec<Item> {
 fn table(state: &State, room: Room) -> Vec<Row> {
     let (items, height) = (items(state), room.height.max(1));
     if items.is_empty() {
-        return paragraph(room, Role::Faint, &nothing(state));
+        return paragraph(
+            room,
+            Role::Faint,
+            "nothing was counted yet; z shows all counters",
+        );
     }
     let columns = ((room.width.saturating_sub(1) + GAP) / (COLUMN + GAP)).max(1);
     let counter = state.counter();
@@ -91,29 +86,6 @@ fn table(state: &State, room: Room) -> Vec<Row> {
     rows
 }
 
-fn nothing(state: &State) -> String {
-    match state.list.filter.as_str() {
-        "" => "nothing was counted yet; z shows all counters".to_string(),
-        filter => {
-            format!("no counter with '{filter}' in its name has counted; z shows all counters")
-        }
-    }
-}
-
-/// What is listed, if that is not the usual.
-fn which(state: &State) -> Option<String> {
-    let list = &state.list;
-    let cursor = if list.typing { "_" } else { "" };
-    match (list.typing || !list.filter.is_empty(), list.sorted) {
-        (true, _) => Some(format!(
-            "filter: {}{cursor}  (Enter keeps it, Esc clears it)",
-            list.filter
-        )),
-        (false, true) => Some("the highest rate first".to_string()),
-        (false, false) => None,
-    }
-}
-
 fn put(row: &mut Row, item: &Item, chosen: bool, state: &State, room: Room) {
     match item {
         Item::Gap => (),
@@ -128,7 +100,6 @@ fn put(row: &mut Row, item: &Item, chosen: bool, state: &State, room: Room) {
                 false if value.unwrap_or(0.0) == 0.0 => Role::Faint,
                 false => Role::Plain,
             };
-            row.mark(Target::Counter(*index));
             let text = value.map_or("-".to_string(), rate);
             let text = format!("{:<NAME$} {text:>7}", ROWS[*index].name);
             row.push(room.theme, role, text);

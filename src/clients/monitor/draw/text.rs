@@ -2,26 +2,21 @@
 //! A line that is built piece by piece and knows its width, and short formats of numbers.
 
 use super::theme::{Role, Theme};
-use crate::clients::monitor::choose::Target;
 use ratatui::text::{Line, Span};
-use std::ops::Range;
 
 /// A line under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     spans: Vec<Span<'static>>,
     width: usize,
-    /// What can be chosen, and its columns.
-    marks: Vec<(Range<usize>, Target)>,
-    /// The last mark ends with the next piece.
-    open: bool,
+    /// The CPUs that are drawn, and where each begins.
+    cpus: Vec<(usize, u64)>,
 }
 
 impl Row {
     pub fn push(&mut self, theme: Theme, role: Role, text: impl Into<String>) {
         let span = Span::styled(text.into(), theme.style(role));
         self.width += span.width();
-        self.close();
         self.spans.push(span);
     }
 
@@ -34,38 +29,21 @@ impl Row {
         }
     }
 
-    /// The piece that is pushed next shows this or stands for it.
-    pub fn mark(&mut self, target: Target) {
-        self.marks.push((self.width..usize::MAX, target));
-        self.open = true;
+    /// The piece that is pushed next shows this CPU or stands for it.
+    pub fn mark(&mut self, cpu: u64) {
+        self.cpus.push((self.width, cpu));
     }
 
-    fn close(&mut self) {
-        if let (true, Some((columns, _))) = (std::mem::take(&mut self.open), self.marks.last_mut())
-        {
-            columns.end = self.width;
-        }
-    }
-
-    /// The whole row shows this.
-    pub fn mark_start(&mut self, target: Target) {
-        self.marks.insert(0, (0..usize::MAX, target));
-    }
-
-    /// What is marked, with its columns.
-    pub fn marks(&self) -> &[(Range<usize>, Target)] {
-        &self.marks
+    /// What is marked, with its column.
+    pub fn cpus(&self) -> &[(usize, u64)] {
+        &self.cpus
     }
 
     pub fn append(&mut self, other: Row) {
         let begin = self.width;
         self.width += other.width;
-        self.close();
-        let moved = |(columns, target): (Range<usize>, Target)| {
-            let end = columns.end.saturating_add(begin);
-            (columns.start + begin..end, target)
-        };
-        self.marks.extend(other.marks.into_iter().map(moved));
+        let moved = |(column, cpu): (usize, u64)| (begin + column, cpu);
+        self.cpus.extend(other.cpus.into_iter().map(moved));
         self.spans.extend(other.spans);
     }
 

@@ -80,15 +80,6 @@ impl Theme {
         sign.repeat(filled)
     }
 
-    pub fn on_off(self, on: bool) -> &'static str {
-        match (on, self.utf8) {
-            (true, true) => "● on",
-            (false, true) => "○ off",
-            (true, false) => "* on",
-            (false, false) => "- off",
-        }
-    }
-
     /// Marks a low frequency.
     pub fn low(self) -> &'static str {
         if self.utf8 { "↓" } else { "v" }
