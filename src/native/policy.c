@@ -301,7 +301,7 @@ u64 roost_task_util_est(struct world *w, const struct task_state *ts)
 u32 roost_cpu_demand(struct world *w, s32 cpu)
 {
 	the_world = w;
-	return cpu_demand(cpu, cpu_state(cpu));
+	return cpu_demand(cpu, cpu_state(cpu)->util_avg);
 }
 
 bool roost_perf_changes(u32 asked, u32 want)

@@ -302,7 +302,7 @@ impl World {
         self.run(|w| unsafe { sys::roost_task_util_est(w, &task.state) })
     }
 
-    /// The speed that the CPU's tasks need, 0..CAPACITY_SCALE of this CPU.
+    /// What the CPU's tasks use or will use, 0..its capacity.
     pub fn cpu_demand(&mut self, cpu: usize) -> u32 {
         self.check(cpu);
         // SAFETY: the CPU exists.

@@ -206,5 +206,5 @@ fn tune_does_not_search_them() {
     let told = candidates("roost@cpus=0", 4, Scope::Machine)
         .unwrap_err()
         .to_string();
-    assert!(told.contains("which tune does not search"), "{told}");
+    assert!(told.contains("a preset or a profile on all CPUs"), "{told}");
 }

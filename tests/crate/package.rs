@@ -76,6 +76,7 @@ fn included(file: &str) -> Vec<PathBuf> {
     let marks = ["include_str!(\"", "include_bytes!(\"", "#[path = \""];
     let begins = marks.iter().flat_map(|mark| text.split(mark).skip(1));
     let paths = begins.filter_map(|rest| rest.split('"').next());
+    let paths = paths.filter(|path| *path != ".");
     paths
         .map(|path| plain(&Path::new(file).with_file_name(path)))
         .collect()

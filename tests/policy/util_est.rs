@@ -119,8 +119,7 @@ fn the_sums_do_not_drift() {
     }
 }
 
-/// The demand reported to schedutil: the larger of utilisation and estimates, as a part of this
-/// CPU's capacity, at most all of it.
+/// The larger of utilisation and estimates, at most the CPU's capacity.
 #[test]
 fn a_cpus_demand() {
     let mut topology = Topology::regular(1, 2, 1, 1, false);
@@ -131,9 +130,10 @@ fn a_cpus_demand() {
         (0, 300, 400, 400),
         (0, 300, 3000, 1024),
         (0, 1024, 0, 1024),
-        (1, 300, 200, 400), // 200 of 512
-        (1, 300, 511, 1022),
-        (1, 300, 512, 1024),
+        (1, 300, 200, 200), // of 512
+        (1, 800, 200, 400),
+        (1, 300, 511, 511),
+        (1, 300, 513, 512),
     ] {
         world.cpu_mut(cpu).util_avg = util;
         world.cpu_mut(cpu).util_est = est;

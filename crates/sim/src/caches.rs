@@ -62,6 +62,14 @@ impl Cache {
     }
 }
 
+/// How a task begins whose data the caches do not hold: with `work` ns of work that touch them, and
+/// `loads` ns more, mixed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cold {
+    pub work: u64,
+    pub loads: u64,
+}
+
 pub struct Caches {
     /// The L2 of each core, and each LLC.
     l2: Vec<Cache>,
@@ -128,12 +136,12 @@ impl Caches {
         self.touches(task, cpu, set, u64::MAX, Move::SameCore);
     }
 
-    /// The task works for `work` ns on the CPU. Returns the ns by which that is longer, because the
-    /// caches do not hold its data. `far`: how far it moved from what the LLC does not hold.
-    pub fn touches(&mut self, task: TaskId, cpu: usize, set: u64, work: u64, far: Move) -> u64 {
+    /// The task works for `work` ns on the CPU. `far`: how far it moved from what the LLC does not
+    /// hold.
+    pub fn touches(&mut self, task: TaskId, cpu: usize, set: u64, work: u64, far: Move) -> Cold {
         let touched = (u128::from(work) * 1_000_000 / u128::from(self.pace)).min(set.into()) as u64;
         if touched == 0 {
-            return 0;
+            return Cold::default();
         }
         let (core, llc) = (self.core_of[cpu], self.llc_of[cpu]);
         let l2 = self.l2[core].touch(task, set, touched);
@@ -143,6 +151,9 @@ impl Caches {
             _ => self.far,
         };
         let ns = |bytes: u64, per_mb: u64| bytes * per_mb / 1_000_000;
-        ns(l2.saturating_sub(llc), self.near) + ns(llc, far)
+        Cold {
+            work: ns(touched, self.pace),
+            loads: ns(l2.saturating_sub(llc), self.near) + ns(llc, far),
+        }
     }
 }

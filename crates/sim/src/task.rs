@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A task of the simulator: where in its program it is, and what it still has to do there.
 
+use super::caches::Cold;
 use super::cost::Move;
 use super::load::{Group, Known};
 use super::sched::Wake;
+use super::speed::FULL;
 use scx_roost::native::Attr;
 use std::collections::VecDeque;
 
@@ -56,6 +58,8 @@ pub struct Task {
     pub mask: usize,
     /// Work left of the segment, in 1/FULL ns at full speed.
     pub left: u64,
+    /// How it began this turn or segment, and what was left then.
+    pub cold: (Cold, u64),
     pub then: Then,
     /// Steps since it last worked or waited.
     pub idle_steps: u64,
@@ -76,6 +80,25 @@ impl Task {
     /// True if it does what the kernel does for it: wakes or forks a task.
     pub fn in_kernel(&self) -> bool {
         !matches!(self.then, Then::Step)
+    }
+
+    /// Its work takes longer, as the caches lack its data.
+    pub fn begins(&mut self, cold: Cold) {
+        self.left += cold.loads * FULL;
+        self.cold = (cold, self.left);
+    }
+
+    /// Others run now and push its data out of the caches, so what it has not loaded yet is counted
+    /// when it runs again. Without this a task whose data take a whole turn to load would never do
+    /// any work.
+    pub fn gives_way(&mut self) {
+        let (Cold { work, loads }, from) = std::mem::take(&mut self.cold);
+        let ran = u128::from(from.saturating_sub(self.left));
+        let all = u128::from((work + loads) * FULL);
+        if ran < all {
+            let worked = ran * u128::from(work) / u128::from(work + loads);
+            self.left = from - loads * FULL - worked as u64;
+        }
     }
 
     /// Task number `me` of group number `group`, which is `of`. `loops`: how deep loops are nested;
@@ -101,6 +124,7 @@ impl Task {
             attr: of.attr,
             mask: 0,
             left: 0,
+            cold: (Cold::default(), 0),
             then: Then::Step,
             idle_steps: 0,
             todo: VecDeque::new(),

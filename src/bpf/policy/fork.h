@@ -271,7 +271,7 @@ subprog u32 group_add_cpu(port_task *p trusted, const struct wakeup *w nonnull,
 	g->cpus++;
 	g->nr_running += cpu_nr_running(cpu);
 	g->load += cpu_load(cpu, w->now);
-	g->util += scaled_util(cpu_util(cpu, w->now), cpu);
+	g->util += cpu_demand(cpu, cpu_util(cpu, w->now));
 	g->capacity += cpu_facts(cpu)->capacity;
 	return 0;
 }

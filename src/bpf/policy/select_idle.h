@@ -260,7 +260,7 @@ subprog u32 llc_sum(u32 llc, u64 now)
 		s32 cpu = llc_cpu(f->first + i);
 
 		load += cpu_load(cpu, now);
-		util += scaled_util(cpu_util(cpu, now), cpu);
+		util += cpu_demand(cpu, cpu_util(cpu, now));
 		nr_running += cpu_nr_running(cpu);
 	}
 	ls->load = load;

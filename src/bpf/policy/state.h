@@ -197,7 +197,7 @@ struct llc_state {
 	u64 summed_at;	 /* ns: when the sums below were made; atomic */
 	u64 rescue_at;	 /* ns: when one of its CPUs last looked for abandoned queues; atomic */
 	u64 load;	 /* sum of the CPUs' load_avg */
-	u32 util;	 /* sum of the CPUs' util_avg, each scaled by its capacity */
+	u32 util;	 /* sum of the CPUs' cpu_demand() */
 	u32 scan_budget; /* CPUs that a wakeup may visit (kernel: sd_share->nr_idle_scan) */
 	u32 nr_running;	 /* runnable tasks of its CPUs, of all classes */
 	u32 nr_away;	 /* CPUs gone since the load (hotplug.h) */

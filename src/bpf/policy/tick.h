@@ -15,21 +15,6 @@
 #define LLC_SUM_NS 4000000ULL
 
 /*
- * What the CPU's tasks use, or are estimated to use (kernel: cpu_util(), without its runnable
- * boost). A task that has never slept counts with its first guess, which the kernel adds to the
- * CPU's utilisation. 0..CAPACITY_SCALE of this CPU
- */
-static __always_inline u32 cpu_demand(s32 cpu, const struct cpu_state *cs)
-{
-	u32 capacity = cpu_facts(cpu)->capacity;
-	u64 est = cs->util_est;
-	u32 used = cs->util_avg < CAPACITY_SCALE ? cs->util_avg : CAPACITY_SCALE;
-
-	/* The kernel ends a scheduler that requests more than the maximum. */
-	return larger(used, est < capacity ? est * CAPACITY_SCALE / capacity : CAPACITY_SCALE);
-}
-
-/*
  * Utilisation is relative to the highest frequency. So on a CPU that is always busy it is at most
  * what was requested before plus schedutil's headroom of a quarter. A CPU gets up to speed in such
  * steps, so any increase is requested. A decrease is requested only if it is worth a change.
@@ -50,7 +35,7 @@ static __always_inline void tick_cpuperf(s32 cpu, struct cpu_state *cs)
 
 	if (tunables()->cpuperf != CPUPERF_UTIL)
 		return;
-	want = cpu_demand(cpu, cs);
+	want = cpu_demand(cpu, cs->util_avg) * CAPACITY_SCALE / cpu_facts(cpu)->capacity;
 	if (!perf_changes(cs->cpuperf, want))
 		return;
 	cs->cpuperf = want;

@@ -75,6 +75,19 @@ static __always_inline void util_est_leave(struct cpu_state *cs, struct task_sta
 	atomic_add(&cs->util_est, -(u64)ts->on_rq_util);
 }
 
+/*
+ * What @cpu's tasks use, or will use by their estimates, 0..its capacity (kernel: cpu_util(),
+ * without its runnable boost). A task that has never slept counts with its first guess, which the
+ * kernel adds to the CPU's utilisation. @util: cpu_util()
+ */
+static __always_inline u32 cpu_demand(s32 cpu, u64 util)
+{
+	u32 capacity = cpu_facts(cpu)->capacity;
+	u32 demand = larger(scaled_util(util, cpu), cpu_state(cpu)->util_est);
+
+	return demand < capacity ? demand : capacity;
+}
+
 /* The estimate of a task that has not run in our class yet: half of what is left on @cpu. */
 subprog u64 first_util_est(s32 cpu, u64 now)
 {

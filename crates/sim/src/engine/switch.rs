@@ -50,6 +50,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
         let preempted = before.filter(|&task| self.tasks[task].state == State::Runnable);
         if let Some(before) = preempted {
+            self.tasks[before].gives_way();
             self.stops(cpu, before, Stop::GivesWay);
         }
         match next {
@@ -128,8 +129,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             return;
         }
         let set = self.wait.set_of(of.group);
-        let more = self.caches.touches(task, cpu, set, of.left / FULL, of.far);
-        self.tasks[task].left += more * FULL;
+        let cold = self.caches.touches(task, cpu, set, of.left / FULL, of.far);
+        self.tasks[task].begins(cold);
     }
 
     fn start_tick(&mut self, cpu: usize) {

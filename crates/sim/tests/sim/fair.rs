@@ -2,9 +2,8 @@
 //! The kernel's fair class: shares, latency and balancing by arithmetic, and algorithm3 against
 //! another model.
 
-use crate::runs::{near, run, scenario_with, smt, workload};
+use crate::runs::{near, run, smt, workload};
 use roost_sim::Measured;
-use roost_sim::load::Load;
 
 /// ns; base_slice and tick_period of params.tsv.
 const SLICE: f64 = 2.8e6;
@@ -199,35 +198,4 @@ fn the_same_seed_is_the_same_run() {
     };
     assert_eq!(of(7), of(7));
     assert_ne!(of(7), of(8));
-}
-
-/// Roy v7, as another model computed it without other tasks, over 8 s. The two share no code; tag
-/// research-end has that model (benches/experiments/algorithm3/calibrate.py). EEVDF has 0.805 and
-/// 0.789 of the speed with Roy's patch, with 32 and 20 workers. Pinned has 1.016 and 0.999. In that
-/// model no task is hot and the SMT speed differs.
-#[test]
-fn algorithm3_agrees_with_the_model_of_the_kernel() {
-    let theirs = [("migration_cost", 0.0), ("smt_speed", 0.55)];
-    let free = workload("algorithm3").replace("touch 40us", "touch 500us");
-    // On the first thread of each core alone.
-    let pinned_text = free
-        .replace("set 445kB:", "set 445kB, cpus 0-31:")
-        .replace("task manager:", "task manager, cpus 0-31:");
-    for (workers, eevdf, pinned) in [(32, 0.805, 1.016), (20, 0.789, 0.999)] {
-        let of = |policy: &str, text: &str| {
-            let settings = [("workers".to_string(), workers)].into();
-            let load = Load::parse(text, &settings).unwrap();
-            let runs =
-                (1..=5).map(|seed| scenario_with(load.clone(), policy, seed, &theirs).unwrap());
-            runs.map(|m| m.result()).sum::<f64>()
-        };
-        let roy = of("eevdf:roy-v7", &free);
-        for (text, expected) in [(&free, eevdf), (&pinned_text, pinned)] {
-            let part = of("eevdf", text) / roy;
-            assert!(
-                (part - expected).abs() < 0.05,
-                "{workers} workers, {expected}: {part}"
-            );
-        }
-    }
 }

@@ -90,7 +90,7 @@ fn timers_keep_their_period() {
 }
 
 /// With five threads for each CPU, work would be done at a fifth of the speed: 4 loops a thread.
-/// Time passes as usual.
+/// Time passes as usual. All of them are forked in 10 ms, and spread over the CPUs all the same.
 #[test]
 fn runtime_is_time() {
     let m = run("\"a\" : { \"instance\" : 320, \"runtime\" : 50000 }");
