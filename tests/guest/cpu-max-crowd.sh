@@ -16,7 +16,7 @@ start_roost
 # of THREADS PERIOD_US: all compute when the limit is set, and from then on none waits for 4.5 s
 of() {
 	echo max >$CG/small/cpu.max
-	sh -c "echo \$\$ >$CG/small/cgroup.procs; exec crowd $1 20 4500" &
+	sh -c "echo \$\$ >$CG/small/cgroup.procs; exec crowd $1 20 4500 limited" &
 	CROWD=$!
 	wait_for 100 sh -c "[ \$(grep -c . $CG/small/cgroup.threads) -gt $1 ]"
 	sleep 5

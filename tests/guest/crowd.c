@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * crowd THREADS SECONDS LIMIT_MS [idle|taken]: THREADS threads wake up at once and compute on CPU
- * 1. Prints the longest wait of any thread. A thread looks at the clock and at the number of its
- * context switches again and again. A slice of a large crowd may be too short for a look. So a
+ * crowd THREADS SECONDS LIMIT_MS [idle|taken|limited]: THREADS threads wake up at once and compute
+ * on CPU 1. Prints the longest wait of any thread. A thread looks at the clock and at the number of
+ * its context switches again and again. A slice of a large crowd may be too short for a look. So a
  * thread may have waited several times between two looks; such a time is divided by the number of
  * waits. More than one in twenty such looks are a failure, and so are such times beyond LIMIT_MS
  * for more than one thread in a hundred. Emulated CPUs share their speed, so the threads are
  * created before. idle: policy SCHED_IDLE. taken: a real-time task has CPU 1, and when all threads
- * wait there, they may use every CPU. Exit status 1 if a wait exceeds LIMIT_MS or a thread has not
- * run.
+ * wait there, they may use every CPU. limited: the group is over its CPU limit, so two switches may
+ * be one wait: a thread leaves the CPU at the end of its slice, and once more on its way to user
+ * mode. Exit status 1 if a wait exceeds LIMIT_MS or a thread has not run.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -40,6 +41,7 @@ static struct one {
 static atomic_int gate, stop;
 static double opened; /* ms */
 static int idle, taken;
+static long per_wait = 1; /* switches */
 
 static double now_ms(void)
 {
@@ -73,11 +75,11 @@ static void look(struct one *one)
 	one->last = now;
 	one->looks++;
 	one->waited += one->switches > before;
-	if (one->switches > before + 1) {
+	if (one->switches > before + per_wait) {
 		one->unclear++;
 		if (wait > one->gap)
 			one->gap = wait;
-		wait /= one->switches - before;
+		wait /= (one->switches - before + per_wait - 1) / per_wait;
 	}
 	if (wait > one->longest)
 		one->longest = wait;
@@ -168,12 +170,13 @@ int main(int argc, char **argv)
 
 	if (n < 1 || n > MAX_THREADS) {
 		fprintf(stderr,
-			"usage: crowd THREADS SECONDS LIMIT_MS [idle|taken], at most %d threads\n",
+			"usage: crowd THREADS SECONDS LIMIT_MS [idle|taken|limited], at most %d threads\n",
 			MAX_THREADS);
 		return 2;
 	}
 	idle = argc > 4 && !strcmp(argv[4], "idle");
 	taken = argc > 4 && !strcmp(argv[4], "taken");
+	per_wait += argc > 4 && !strcmp(argv[4], "limited");
 	CPU_ZERO(&set);
 	CPU_SET(1, &set);
 	pthread_attr_init(&attr);
