@@ -77,6 +77,11 @@ static __always_inline u64 task_key(port_task *p)
 	return p->scx.dsq_vtime;
 }
 
+static __always_inline u64 task_slice(port_task *p)
+{
+	return p->scx.slice;
+}
+
 static __always_inline bool enq_placed(u64 enq_flags)
 {
 	return __COMPAT_is_enq_cpu_selected(enq_flags);

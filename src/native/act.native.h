@@ -92,6 +92,11 @@ static __always_inline u64 task_key(port_task *p)
 	return p->key;
 }
 
+static __always_inline u64 task_slice(port_task *p)
+{
+	return p->slice;
+}
+
 static __always_inline port_task *current_task(void)
 {
 	if (__builtin_expect(!the_world->current, 0))
@@ -199,6 +204,7 @@ static __always_inline void insert_on(port_task *p, s32 cpu, u64 slice, u64 enq_
 static __always_inline void insert_queued(port_task *p, u32 queue, u64 slice, u64 key,
 					  u64 enq_flags)
 {
+	p->slice = slice;
 	kernel()->insert_queued(the_world->self, p, queue, slice, key, enq_flags);
 }
 

@@ -224,10 +224,10 @@ void roost_queue_yield(struct world *w, s32 cpu, struct task_state *ts, u32 feat
 	queue_yield(cpu_state(cpu), ts, features);
 }
 
-u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 features)
+u64 roost_protected_ns(struct world *w, s32 cpu, const struct task_state *ts, u32 features)
 {
 	the_world = w;
-	return protected_ns(ts, features);
+	return protected_ns(cpu_state(cpu), ts, features);
 }
 
 enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features,

@@ -88,7 +88,7 @@ void roost_new_request(struct world *w, struct task_state *ts, u32 features);
 void roost_first_request(struct world *w, struct task_state *ts, u32 features);
 u64 roost_slice_left(struct world *w, const struct task_state *ts);
 void roost_queue_yield(struct world *w, s32 cpu, struct task_state *ts, u32 features);
-u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 features);
+u64 roost_protected_ns(struct world *w, s32 cpu, const struct task_state *ts, u32 features);
 enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features,
 			    u64 now);
 void roost_burst_end(struct world *w, struct task_state *ts);

@@ -238,9 +238,9 @@ impl World {
     }
 
     /// How long a running task is protected from the task when it wakes, ns.
-    pub fn protected_ns(&mut self, task: &Task, features: u32) -> u64 {
+    pub fn protected_ns(&mut self, cpu: usize, task: &Task, features: u32) -> u64 {
         // SAFETY: see `leave`.
-        self.run(|w| unsafe { sys::roost_protected_ns(w, &task.state, features) })
+        self.run(|w| unsafe { sys::roost_protected_ns(w, cpu as i32, &task.state, features) })
     }
 
     /// Whether the task, which has just joined `cpu`'s queue, may preempt the one that runs there.

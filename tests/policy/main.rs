@@ -22,6 +22,7 @@ mod idle_time;
 mod jit;
 mod life;
 mod load;
+mod pick;
 mod preempt;
 mod queue;
 mod random;

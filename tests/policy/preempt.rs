@@ -40,9 +40,33 @@ fn a_light_task_interrupts_sooner() {
     for (burst, util, expected) in [(0, 0, 700_000), (1, 127, 87_500), (1, 128, 700_000)] {
         t.state.burst = burst;
         t.state.util_avg = util;
-        let protected = world.protected_ns(&t, FEATURE_burst_slice);
+        let protected = world.protected_ns(0, &t, FEATURE_burst_slice);
         assert_eq!(protected, expected, "burst {burst}, utilisation {util}");
-        assert_eq!(world.protected_ns(&t, 0), 700_000);
+        assert_eq!(world.protected_ns(0, &t, 0), 700_000);
+    }
+}
+
+/// Else each of a ring of tasks that wake the next would be interrupted by it, and all would wait.
+#[test]
+fn a_light_task_does_not_interrupt_a_light_one() {
+    for (light, burst, expected) in [(0, 1, PREEMPT_NOW), (1, 1, PREEMPT_NO), (1, 0, PREEMPT_NOW)] {
+        let mut world = world(1);
+        let mut t = task(&world, 1, NICE0);
+        *world.cpu_mut(0) = cpu_state {
+            avg_vruntime: MSEC,
+            curr_pid: 9,
+            curr_weight: NICE0,
+            curr_vruntime: 2 * MSEC,
+            curr_light: light,
+            ..Default::default()
+        };
+        t.state.burst = burst;
+        (t.state.vruntime, t.state.deadline) = (MSEC, 2 * MSEC);
+        let verdict = world.preempts(0, &t, FEATURE_burst_slice, 0);
+        assert_eq!(verdict, expected, "light {light}, burst {burst}");
+        world.cpu_mut(0).curr_light = 1;
+        let protected = world.protected_ns(0, &t, FEATURE_burst_slice);
+        assert_eq!(protected, 700_000);
     }
 }
 

@@ -6,6 +6,7 @@
 #ifndef ROOST_DISPATCH_H
 #define ROOST_DISPATCH_H
 
+#include "pick.h"
 #include "run.h"
 #include "serve.h"
 
@@ -25,28 +26,31 @@ static __always_inline bool uncounted_take(struct cpu_state *cs)
  * Run the first task of @queue, one of @cpu's own, next. If thieves have emptied it, run that of
  * the other queue.
  */
-static __always_inline bool take_own(s32 cpu, u32 queue)
+static __always_inline bool take_own(struct cpu_state *cs, u32 queue)
 {
-	struct cpu_state *cs = cpu_state(cpu);
-	bool uncounted = uncounted_take(cs);
-
 	if (!queue_take(queue) && (!cs->old_waits || !queue_take(other_queue(queue))))
 		return false;
-	if (uncounted)
-		cs->uncounted = 1;
 	count(STAT_dispatch_own);
 	return true;
 }
 
+/* The CPU is free: the pick of its queues runs next. */
 static __always_inline bool take_first(s32 cpu)
 {
+	struct cpu_state *cs = cpu_state(cpu);
+	bool uncounted = uncounted_take(cs);
 	port_task *head;
+	u32 queue = first_queue(cpu, &head);
 
-	return take_own(cpu,
-			cpu_state(cpu)->old_waits ? first_queue(cpu, &head) : young_queue(cpu));
+	if (uncounted && head)
+		cs->uncounted = 1;
+	if (head && !queued_eligible(head, eligible_until(cs)) &&
+	    pass_over(cpu, queue, no_limit(cs)))
+		return true;
+	return take_own(cs, queue);
 }
 
-/* The previous task goes on: its deadline is still the earliest, or no other task is there. */
+/* The previous task goes on: it is still the pick. */
 static __always_inline void keep(port_task *prev, struct task_state *ts, struct cpu_state *cs,
 				 u64 now)
 {
@@ -78,16 +82,33 @@ static __always_inline bool leaves_for_core(struct cpu_state *cs, struct task_st
 }
 
 /*
- * The previous task is still runnable: does it run next, or the first of the queue? If a thief
- * takes that one meanwhile, the previous task goes on. False: it has no state, or its group has no
- * budget.
+ * Run another task than the previous one next, if that is the pick. @head: the first of @queue,
+ * which has the earliest deadline of those that wait.
+ */
+static __always_inline bool gives_way(s32 cpu, struct cpu_state *cs, const struct task_state *ts,
+				      u32 queue, port_task *head)
+{
+	u64 until = eligible_until(cs);
+	bool ahead = before(until, ts->vruntime);
+	bool earlier = before(task_key(head), ts->deadline);
+
+	if (queued_eligible(head, until))
+		return (ahead || earlier) && take_own(cs, queue);
+	if ((ahead || earlier) && pass_over(cpu, queue, ahead ? no_limit(cs) : ts->deadline))
+		return true;
+	return ahead && earlier && take_own(cs, queue);
+}
+
+/*
+ * The previous task is still runnable: does it run next, or one that waits? If a thief takes that
+ * one meanwhile, the previous task goes on. False: it has no state, or its group has no budget.
  */
 static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, port_task *prev)
 {
 	struct task_state *ts = task_state_of(prev);
 	port_task *head = NULL;
 	u64 now = cpu_clock();
-	bool gives_way, uncounted;
+	bool uncounted;
 	u32 queue = 0;
 
 	if (!ts)
@@ -107,8 +128,7 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, port_ta
 		if (head && uncounted)
 			cs->uncounted = 1;
 	}
-	gives_way = head && before(task_key(head), ts->deadline);
-	if (!gives_way || !take_own(cpu, queue))
+	if (!head || !gives_way(cpu, cs, ts, queue, head))
 		keep(prev, ts, cs, now);
 	return true;
 }

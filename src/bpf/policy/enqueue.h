@@ -3,6 +3,7 @@
 #ifndef ROOST_ENQUEUE_H
 #define ROOST_ENQUEUE_H
 
+#include "pick.h"
 #include "run.h"
 
 /* The task takes the CPU at once, ahead of the local queue. The running task's slice ends. */
@@ -18,6 +19,7 @@ static __always_inline void insert_preempting(port_task *p, struct task_state *t
 	cs->curr_vruntime = ts->vruntime;
 	cs->curr_start = now;
 	cs->curr_sched_idle = ts->sched_idle;
+	cs->curr_light = light(ts, ts->pol.features);
 	insert_local(p, slice_left(ts), enq_flags | ENQ_PREEMPT);
 }
 
@@ -32,7 +34,8 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
 	else
 		mark_waiting(cpu);
 	count_for(ts->pol.arm, STAT_enq_queued);
-	insert_queued(p, queue_for(cpu, ts, now), slice_left(ts), ts->deadline, enq_flags);
+	insert_queued(p, queue_for(cpu, ts, now), ts->deadline - ts->vruntime, ts->deadline,
+		      enq_flags);
 	/*
 	 * Before Linux 7.1 a task for an idle CPU waits here too, and no callback reports that a
 	 * real-time task came first. The timer looks after it.
@@ -72,12 +75,15 @@ static __always_inline bool insert_pushed(port_task *p, struct task_state *ts, u
 	return true;
 }
 
-/* A task that waits has an earlier deadline: it is the pick, not the one that joins. */
-static __always_inline bool another_is_first(s32 cpu, const struct task_state *ts)
+/* One that waits is the pick, not the one that joins. */
+static __always_inline bool another_is_pick(s32 cpu, const struct task_state *ts, u64 now)
 {
+	struct cpu_state *cs = cpu_state(cpu);
+	u64 until = eligible_until(cs) + clock_behind(cs, ts, now);
 	port_task *head = first_waiting(cpu);
 
-	return head && before(task_key(head), ts->deadline);
+	return head && before(task_key(head), ts->deadline) &&
+	       (queued_eligible(head, until) || waits_eligible(cpu, until, ts->deadline));
 }
 
 /* kernel: wakeup_preempt_fair(), where only the pick preempts */
@@ -92,7 +98,7 @@ static __always_inline bool wins_cpu(s32 cpu, struct task_state *ts, u64 now, u6
 	verdict = preempts(cs, ts, ts->pol.features, now);
 	if (verdict == PREEMPT_LATER)
 		count_for(ts->pol.arm, STAT_preempt_protected);
-	return verdict == PREEMPT_NOW && (cs->curr_sched_idle || !another_is_first(cpu, ts));
+	return verdict == PREEMPT_NOW && (cs->curr_sched_idle || !another_is_pick(cpu, ts, now));
 }
 
 /*

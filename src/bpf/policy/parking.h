@@ -135,7 +135,8 @@ static __always_inline void park_task(port_task *p, struct task_state *ts, u64 n
 	ts->parked_in = of;
 	bandwidth(of)->parks++;
 	count_for(ts->pol.arm, STAT_park);
-	insert_queued(p, park_number(queue), ts->pol.slice_ns, ts->waits_since, enq_flags);
+	insert_queued(p, park_number(queue), virtual_request(ts, ts->pol.features), ts->waits_since,
+		      enq_flags);
 	/*
 	 * A full barrier: the timer sees that a task came, or park_timer_start() sees that the
 	 * timer is done.
@@ -225,8 +226,7 @@ subprog s32 park_leaves(port_task *p trusted, u64 now, struct park_pass *pass no
 		atomic_add(&ts->granted, pass->grant);
 	pass->queue = queue_for(cpu, ts, now);
 	pass->pinned = task_pinned(p);
-	pass->key = cpu_state(cpu)->avg_vruntime - ts->lag +
-		    to_virtual(request_ns(ts, ts->pol.features), ts->weight);
+	pass->key = cpu_state(cpu)->avg_vruntime - ts->lag + virtual_request(ts, ts->pol.features);
 	park_ends(ts);
 	return cpu;
 }

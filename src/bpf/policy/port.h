@@ -46,6 +46,7 @@
  * Beyond placement (act.bpf.h, act.native.h). Tasks:
  *   struct task_state *task_state_if(p)	NULL: it has none
  *   u32 task_pid(p), u64 task_key(p)	the key by which its queue is ordered
+ *   u64 task_slice(p)		what it may still run; while it waits: as insert_queued() was told
  *   u64 task_ran(p)		ns that it has run in all, by the kernel's account
  *   bool task_pinned(p)		it can run on one CPU only
  *   bool held_from_mask(p)	it may not migrate now, and not stay on its CPU

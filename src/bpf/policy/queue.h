@@ -6,13 +6,8 @@
  * waiting tasks (kernel: avg_vruntime()). A task's lag is what the queue owes it against that mean.
  * The lag is kept over sleep and migration, clamped, and places the task in the next queue that it
  * joins (kernel: place_entity(), update_entity_lag()). A task requests an amount of time. Its
- * virtual deadline is its virtual run time at the end of the request; the earliest deadline runs
- * first.
- *
- * Limits: the pick does not test eligibility, as EEVDF does. A task that is ahead of the mean still
- * waits, because its deadline moves with its virtual run time. But it may run up to one request
- * early. The deadline of a task of low weight is far away, where EEVDF would pass over tasks that
- * are ahead: aging.h bounds its wait.
+ * virtual deadline is its virtual run time at the end of the request. Of the tasks that are not
+ * ahead of the mean, the one with the earliest deadline runs first (pick.h).
  *
  * Virtual times are nanoseconds at NICE0_WEIGHT: a task of twice the weight ages half as fast.
  */
@@ -134,11 +129,17 @@ static __always_inline u64 request_ns(const struct task_state *ts, u32 features)
 	return ts->burst > least ? ts->burst : least;
 }
 
+/* As above, in virtual ns. */
+static __always_inline u64 virtual_request(const struct task_state *ts, u32 features)
+{
+	return to_virtual(request_ns(ts, features), ts->weight);
+}
+
 static __always_inline void new_request(struct task_state *ts, u32 features)
 {
 	if (asks_little(ts, features))
 		count_for(ts->pol.arm, STAT_burst_request);
-	ts->deadline = ts->vruntime + to_virtual(request_ns(ts, features), ts->weight);
+	ts->deadline = ts->vruntime + virtual_request(ts, features);
 }
 
 /*
@@ -147,7 +148,7 @@ static __always_inline void new_request(struct task_state *ts, u32 features)
  */
 static __always_inline void first_request(struct task_state *ts, u32 features)
 {
-	ts->deadline = ts->vruntime + to_virtual(request_ns(ts, features), ts->weight) / 2;
+	ts->deadline = ts->vruntime + virtual_request(ts, features) / 2;
 }
 
 /*
@@ -407,7 +408,7 @@ static __always_inline bool queue_contended(const struct cpu_state *cs)
  */
 static __always_inline void queue_yield(struct cpu_state *cs, struct task_state *ts, u32 features)
 {
-	u64 request = to_virtual(request_ns(ts, features), ts->weight);
+	u64 request = virtual_request(ts, features);
 	u64 rest = ts->deadline - ts->vruntime;
 
 	if (before(cs->avg_vruntime + ROUNDING_NS, ts->vruntime)) {
@@ -436,13 +437,14 @@ enum preempt {
 
 /*
  * How long a running task is protected from @ts: the minimum slice. [burst_slice] A light task may
- * preempt sooner. Other tasks may not, because they would only take turns.
+ * preempt one that is not light sooner. Others would only take turns.
  */
-static __always_inline u64 protected_ns(const struct task_state *ts, u32 features)
+static __always_inline u64 protected_ns(const struct cpu_state *cs, const struct task_state *ts,
+					u32 features)
 {
 	u64 least = ts->pol.min_slice_ns;
 
-	return light(ts, features) ? least / LIGHT_SHARE : least;
+	return light(ts, features) && !cs->curr_light ? least / LIGHT_SHARE : least;
 }
 
 /* The running task is ahead of the mean, and @ts, which has joined its queue, is not. */
@@ -462,11 +464,14 @@ static __always_inline bool owed_by_curr(const struct cpu_state *cs, const struc
  * against one that is ahead of the mean, which the kernel would not find eligible and does not
  * protect (pick_eevdf()). Else the earlier deadline wins, once the running task has been protected
  * for a while.
+ * [burst_slice] A light task is protected from another even if it is ahead: it is about to sleep.
+ * Of tasks that wake each other in turn, each would else be interrupted by the next, and all of
+ * them would wait, and count, beside a task that computes.
  */
 static __always_inline enum preempt preempts(struct cpu_state *cs, const struct task_state *ts,
 					     u32 features, u64 now)
 {
-	u64 wait = protected_ns(ts, features);
+	u64 wait = protected_ns(cs, ts, features);
 	s64 ran = now - cs->curr_start;
 
 	if (!cs->curr_pid)
@@ -476,7 +481,7 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 	/* While a queue is late, waiting tasks run before waking ones (aging.h). */
 	if (ts->sched_idle || ts->batch || cs->late)
 		return PREEMPT_NO;
-	if (owed_by_curr(cs, ts, now))
+	if (owed_by_curr(cs, ts, now) && (!cs->curr_light || !light(ts, features)))
 		return PREEMPT_NOW;
 	if (!before(ts->deadline, cs->curr_deadline))
 		return PREEMPT_NO;

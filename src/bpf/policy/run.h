@@ -207,6 +207,7 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 	cs->curr_weight = ts->on_rq_weight;
 	cs->curr_deadline = ts->deadline;
 	cs->curr_sched_idle = ts->sched_idle;
+	cs->curr_light = light(ts, ts->pol.features);
 	curr_begins(cs, ts, cs->curr_pid, now);
 	cs->dispatched_at = now;
 	if (cs->idle_marked)
@@ -217,10 +218,10 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 		mark_busy(cpu, cs);
 	if (limits_exist())
 		budget_begins(p, ts, cpu, now);
-	/* Without timers a tick has to end the slice. */
-	if (!tunables()->timers)
+	/* In a queue its slice was another time (pick.h). Without timers a tick ends the slice. */
+	if (task_slice(p) != cs->curr_slice)
 		set_slice(p, time_until(cs->curr_start + cs->curr_slice, now));
-	else if (slice_ends(cs))
+	if (slice_ends(cs))
 		ensure_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 	nohz_runs(p, cpu, cs);
 	away_runs(p, cpu);

@@ -119,6 +119,7 @@ struct cpu_state {
 	u64 curr_start;	     /* ns: when it began to run, or dispatch last kept it */
 	u64 curr_slice;	     /* ns it may run while others wait */
 	u32 changed_pid;     /* the task that ran last, if it stopped only to be changed */
+	u32 curr_light;	     /* [burst_slice] its requests are short */
 	u64 charged_at;	     /* ns: when the running task was last charged, or began */
 	u32 curr_sched_idle; /* policy SCHED_IDLE, or a group with cpu.idle */
 	u32 idle_marked;     /* our bit in the LLC's idle set is set */

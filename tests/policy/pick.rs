@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Which of the waiting tasks runs next: the earliest deadline of those that are not ahead of the
+//! mean (kernel: pick_eevdf()).
+
+use crate::callbacks::{Machine, ToQueue, WAKEUP};
+use crate::queue::MSEC;
+use scx_roost::placement::Features;
+
+const RUNS: usize = 0;
+const FIRST: usize = 1;
+const SECOND: usize = 2;
+const WAKES: usize = 3;
+
+/// One CPU, on which RUNS runs.
+fn machine() -> Machine {
+    let mut m = Machine::new(1, Features::default());
+    m.run(0, RUNS);
+    m
+}
+
+/// The task joins the queue with that lag, and requests that time.
+fn joins(m: &mut Machine, task: usize, lag: i64, request: u64) {
+    let now = m.now;
+    let state = m.kernel.state_mut(task);
+    state.custom_slice = request;
+    (state.lag, state.left_at, state.load_cpu) = (lag, now, 1);
+    m.kernel.set_cpu(task, 0);
+    let insert = m.enqueue(task, 0);
+    assert!(insert.to_queue().is_some(), "task {task} waits");
+}
+
+#[test]
+fn a_waiting_task_that_is_ahead_is_passed_over() {
+    let mut m = machine();
+    joins(&mut m, FIRST, -(MSEC as i64), MSEC / 10);
+    joins(&mut m, SECOND, 0, 0);
+    assert!(m.kernel.state(FIRST).deadline < m.kernel.state(SECOND).deadline);
+    m.sleep(0);
+    assert_eq!(m.dispatch(0), Some(SECOND));
+    assert_eq!(m.dispatch(0), Some(FIRST), "alone it runs, ahead or not");
+}
+
+#[test]
+fn a_running_task_that_is_ahead_gives_way_to_a_later_deadline() {
+    for (ran, expected) in [(0, None), (MSEC, Some(FIRST))] {
+        let mut m = machine();
+        joins(&mut m, FIRST, 0, 0);
+        joins(&mut m, SECOND, 0, 0);
+        m.kernel.state_mut(RUNS).deadline -= MSEC;
+        m.at(m.now + ran);
+        assert_eq!(m.dispatch(0), expected, "after {ran} ns");
+    }
+}
+
+#[test]
+fn a_running_task_goes_on_before_one_that_is_ahead() {
+    let mut m = machine();
+    joins(&mut m, FIRST, -(2 * MSEC as i64), MSEC / 10);
+    m.kernel.state_mut(RUNS).deadline += 4 * MSEC;
+    assert!(m.kernel.state(FIRST).deadline < m.kernel.state(RUNS).deadline);
+    assert_eq!(m.dispatch(0), None);
+}
+
+/// The first of the queue is ahead. Behind it waits one that is owed time: it is the pick, unless
+/// the waking task has the earlier deadline.
+#[test]
+fn a_wakeup_does_not_interrupt_where_another_is_the_pick() {
+    for (request, interrupts) in [(0, false), (7 * MSEC / 10, true)] {
+        let mut m = machine();
+        joins(&mut m, FIRST, -(2 * MSEC as i64), MSEC / 10);
+        joins(&mut m, SECOND, 0, 0);
+        let wakes = m.kernel.state_mut(WAKES);
+        (wakes.custom_slice, wakes.load_cpu) = (request, 1);
+        m.at(m.now + 9 * MSEC / 2);
+        m.wake(0, WAKES, 0);
+        let insert = m.enqueue(WAKES, WAKEUP);
+        let [first, wakes] = [FIRST, WAKES].map(|task| m.kernel.state(task).deadline);
+        assert!(first < wakes);
+        assert_eq!(insert.to_queue().is_none(), interrupts, "asks {request}");
+    }
+}
