@@ -319,13 +319,14 @@ impl Ladder<'_> {
         let usable = cpus.filter(|&c| self.ok(c));
         usable.fold(Group::default(), |group, c| {
             let capacity = u64::from(self.now.machine.cpus[c].capacity);
+            let util = (self.now.cpus[c].util * capacity / 1024).max(self.now.cpus[c].est);
             group.add(Group {
                 idle: self.seen_idle(c).into(),
                 allowed: 1,
                 cpus: 1,
                 nr_running: self.now.cpus[c].nr_running as usize,
                 load: self.now.cpus[c].load.into(),
-                util: (self.now.cpus[c].util * capacity / 1024).into(),
+                util: util.min(capacity).into(),
                 capacity: capacity.into(),
             })
         })

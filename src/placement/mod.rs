@@ -33,7 +33,7 @@ pub struct CpuNow {
     pub sched_idle: bool,
     /// cpu_load()
     pub load: u64,
-    /// cpu_util_cfs() of the CPU's own time, 0..1024
+    /// cfs_rq.avg.util_avg, 0..1024 of the CPU's own time
     pub util: u64,
     /// How long it has been idle, ns; None: for long.
     pub idle_for: Option<u64>,

@@ -117,7 +117,10 @@ const CLAUSES: &[Clause] = &[
     }),
     ("load", |r, w| r.cpus(w, |now, load| now.load = load)),
     ("used", |r, w| {
-        r.cpus(w, |now, part| now.util = part * 1024 / u64::from(NICE0))
+        r.cpus(w, |now, part| {
+            now.util = part * 1024 / u64::from(NICE0);
+            now.est = now.util;
+        })
     }),
     ("llc-load", |r, w| r.llcs(w, |now, load| now.load = load)),
     ("llc-used", |r, w| {

@@ -402,19 +402,16 @@ static __always_inline bool queue_contended(const struct cpu_state *cs)
 
 /*
  * The running task, which has been charged, yields: it forfeits the rest of its request, and begins
- * the next. A task that polls a lock thus leaves the CPU to the lock's holder (kernel:
- * yield_task_fair()). One that is ahead of the mean is not eligible in the kernel; here its
- * deadline is a request later than a new request's, however often it yields.
+ * the next. A task that polls a lock thus leaves the CPU to the lock's holder. One that is ahead of
+ * the mean keeps its request: it is not eligible, so another runs (kernel: yield_task_fair()).
  */
 static __always_inline void queue_yield(struct cpu_state *cs, struct task_state *ts, u32 features)
 {
 	u64 request = virtual_request(ts, features);
 	u64 rest = ts->deadline - ts->vruntime;
 
-	if (before(cs->avg_vruntime + ROUNDING_NS, ts->vruntime)) {
-		ts->deadline = ts->vruntime + 2 * request;
+	if (before(cs->avg_vruntime + ROUNDING_NS, ts->vruntime))
 		return;
-	}
 	if (before(ts->vruntime, ts->deadline))
 		queue_age(cs, ts, rest < request ? rest : request);
 	ts->deadline = ts->vruntime + request;
