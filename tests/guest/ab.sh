@@ -5,7 +5,6 @@
 # topology: 4
 # accel: icount
 # timeout: 900
-# share: 2
 # needs: faults
 . /tests/lib.sh
 # verdict VARIANT: its verdict on the first metric

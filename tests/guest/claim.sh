@@ -5,6 +5,7 @@
 # topology: 8
 # accel: icount
 # timeout: 240
+# share: 1
 # quick: 7.3
 # needs: faults
 . /tests/lib.sh

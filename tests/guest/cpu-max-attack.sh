@@ -6,7 +6,6 @@
 # topology: 8
 # accel: icount
 # timeout: 500
-# share: 2
 . /tests/lib.sh
 CG=/sys/fs/cgroup
 [ "$TIMES" -gt 1 ] && LAST_S=30 || LAST_S=15

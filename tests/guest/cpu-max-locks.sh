@@ -4,7 +4,6 @@
 # topology: 2
 # accel: icount
 # timeout: 240
-# share: 2
 . /tests/lib.sh
 grep -q bpf_task_work_schedule_resume /sys/kernel/btf/vmlinux ||
 	skip "before Linux 6.18 no BPF program hears that a task returns to user mode"

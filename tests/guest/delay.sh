@@ -5,7 +5,6 @@
 # topology: 8
 # accel: icount
 # timeout: 300
-# share: 2
 # needs: faults
 . /tests/lib.sh
 FREQS=/tmp/freqs

@@ -8,7 +8,6 @@
 # topology: 4
 # accel: icount
 # timeout: 500
-# share: 2
 . /tests/lib.sh
 CG=/sys/fs/cgroup
 LAST=$(($(nproc) - 1))

@@ -4,6 +4,7 @@
 # topology: 4
 # accel: icount
 # timeout: 150
+# share: 1
 . /tests/lib.sh
 STATS=/var/run/scx/root/stats CTL=/var/run/scx/root/ctl
 start_roost --stats-group 4242

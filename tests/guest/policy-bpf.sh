@@ -4,7 +4,6 @@
 # topology: 2
 # accel: tcg
 # timeout: 600
-# share: 2
 # needs: policy
 . /tests/lib.sh
 # tested NAME: an ignored test of the native suite, which needs a kernel with sched_ext

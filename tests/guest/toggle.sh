@@ -4,7 +4,6 @@
 # topology: 8
 # accel: icount
 # timeout: 200
-# share: 2
 . /tests/lib.sh
 start_roost
 # Changes that are sent and published together. Each publication waits for all CPUs.
