@@ -3,6 +3,7 @@
 # topology: 8
 # accel: icount
 # timeout: 60
+# share: 1
 # kernels: 7.1
 . /tests/lib.sh
 scx_roost doctor >/tmp/doctor 2>&1

@@ -4,6 +4,7 @@
 # topology: 8
 # accel: icount
 # timeout: 240
+# share: 1
 # needs: faults
 # quick: 7.2-rt
 . /tests/lib.sh

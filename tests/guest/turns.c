@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * turns TASKS SECONDS FREE: tasks that share a spin lock in user space. The one that has it computes
- * for 50 us, and without it for FREE us; the others call sched_yield(). Prints how many turns all
- * had, and the task with the least. With FREE 0 the lock changes hands so seldom, when its holder
- * is interrupted in the few instructions without it, that a task may have no turn by chance.
+ * turns TASKS SECONDS FREE: tasks that share a spin lock in user space. The one that has it
+ * computes for 50 us, and without it for FREE us; the others call sched_yield(). Prints how many
+ * turns all had, and the task with the least. With FREE 0 the lock changes hands only when its
+ * holder is interrupted in the few instructions without it: a task may have no turn by chance.
  */
 #define _GNU_SOURCE
 #include <sched.h>
