@@ -7,6 +7,9 @@
  * A task looks up its arm, at wakeups and ticks, when the rules or its cgroups have changed since
  * it last did. So a change of a rule or a move of a task needs no search for tasks. Neither a
  * tracer nor the cpu controller is needed to follow moves.
+ *
+ * Limit: cgroups are compared by the address of their set. If the kernel frees a set and makes
+ * another at its address, both while the task sleeps, that move is missed until the next change.
  */
 #ifndef ROOST_ARM_BPF_H
 #define ROOST_ARM_BPF_H

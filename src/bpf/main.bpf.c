@@ -288,6 +288,12 @@ void BPF_STRUCT_OPS(roost_exit, struct scx_exit_info *ei)
 	UEI_RECORD(uei, ei);
 }
 
+/*
+ * ENQ_LAST: a running task that leaves its core gets no slice, and comes to enqueue when nothing
+ * else is there to run; no other callback may send it to another CPU. ENQ_MIGRATION_DISABLED: tasks
+ * that may not migrate now wait in the CPU's queues like others (enqueue.h). ALLOW_QUEUED_WAKEUP: a
+ * waker leaves the insertion on another CPU to that CPU (kernel: ttwu_queue_wakelist()).
+ */
 /* clang-format off */
 SCX_OPS_DEFINE(roost_ops,
 	       .select_cpu		= (void *)roost_select_cpu,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * All maps and globals of the scheduler. Facts and tunables are set by userspace and constant to
- * the verifier. The policy may change at any time; only userspace writes it.
+ * the verifier. The policy may change at any time; only userspace writes it. State with an
+ * index is in globals, not maps: an access then needs no lookup and no test for NULL.
  */
 #ifndef ROOST_MAPS_BPF_H
 #define ROOST_MAPS_BPF_H

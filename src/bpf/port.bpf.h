@@ -166,6 +166,10 @@ static __always_inline bool cpu_curr_idle(s32 cpu)
 	return rq && rq->curr == rq->idle;
 }
 
+/*
+ * A look, as in the kernel. sched_ext's own test (scx_bpf_test_and_clear_cpu_idle()) would take the
+ * CPU from all other searches, whether it is chosen or not.
+ */
 static __always_inline bool cpu_idle(s32 cpu)
 {
 	struct rq *rq = rq_of(cpu);

@@ -333,7 +333,8 @@ fn ask_for_audit(path: &Path) -> Result<Value> {
 }
 
 /// Writes the text that the scheduler has made and checked, and has it read: later changes are then
-/// counted from it on. The answer does not decide the file: it has to be ours.
+/// counted from it on. The daemon has no right to write files. The answer does not decide the file:
+/// it has to be ours.
 fn save(path: &Path, answer: Value, saved: Checked) -> Result<Value> {
     let (Some(name), Some(text)) = (answer["file"].as_str(), answer["text"].as_str()) else {
         bail!("expected a file from the scheduler, which may be of another version: restart it");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Rings when the kernel reports that a sched_ext scheduler or a CPU came or went (uevents over
-//! netlink). So nothing has to poll for that.
+//! netlink). So nothing has to poll for that. The BPF link does not tell of the scheduler's end.
 
 use crate::util::stop::Bell;
 use anyhow::{Context, Result};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a run is to begin with: the settings of arm default, other arms, and rules. Files and the
-//! command line say it. When the files are read again, the run returns to it.
+//! command line say it. When the files are read again, the run returns to it. A merge of old files,
+//! new files and changes by `ctl` would need a rule for each conflict, which no user could foresee.
 
 use crate::policy::arms::{Arms, DEFAULT_ARM};
 use crate::policy::change::Change;

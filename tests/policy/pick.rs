@@ -46,7 +46,11 @@ fn a_running_task_that_is_ahead_gives_way_to_a_later_deadline() {
         let mut m = machine();
         joins(&mut m, FIRST, 0, 0);
         joins(&mut m, SECOND, 0, 0);
-        m.kernel.state_mut(RUNS).deadline -= MSEC;
+        let (runs, first) = (
+            m.kernel.state(RUNS).deadline,
+            m.kernel.state(FIRST).deadline,
+        );
+        assert!(runs < first);
         m.at(m.now + ran);
         assert_eq!(m.dispatch(0), expected, "after {ran} ns");
     }

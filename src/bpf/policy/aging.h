@@ -8,7 +8,7 @@
  * waiting task again.
  *
  * Method: a CPU has two queues, both ordered by deadline. New arrivals go into the young one, and
- * the task with the earliest deadline of both runs next. After each turn the queues change roles:
+ * the next one is picked from both (pick.h). After each turn the queues change roles:
  * the young one, with all its tasks, becomes the old one. If the old one is not empty at the end of
  * its turn, it is late: it is served out of turn until it is empty. This needs no walk over a
  * queue.

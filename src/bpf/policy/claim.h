@@ -161,6 +161,7 @@ subprog bool claim_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 		 */
 		claim_drop(core_claim_of(cpu), old);
 	}
+	/* The kernel counts a task before its claim ends, so one that came meanwhile is seen. */
 	if ((features & FEATURE_claim_plain) || cpu_free(cpu, false))
 		return true;
 	if (atomic_cas(claim, claim_of(now, features), 0))

@@ -23,7 +23,11 @@ static __always_inline void insert_preempting(port_task *p, struct task_state *t
 	insert_local(p, slice_left(ts), enq_flags | ENQ_PREEMPT);
 }
 
-/* The task waits its turn by deadline. So the slice of the running task has to end on time. */
+/*
+ * The task waits its turn by deadline. So the slice of the running task has to end on time. A
+ * pinned task waits here like others: in the local queue two of them that compute would starve the
+ * rest of the CPU's tasks, because dispatch runs only when that queue is empty.
+ */
 static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
 					   struct cpu_state *cs, s32 cpu, u64 now, u64 enq_flags)
 {

@@ -7,6 +7,8 @@
  * (running). The tick follows a change of cpu.idle. The set is a filter: a candidate also has to be
  * idle by the kernel's own state (cpu_idle). So the search sees a task of another class, or one
  * that was just placed there. A search reads words, not CPUs.
+ *
+ * These callbacks run anyway. ops.update_idle would be one more for each transition.
  */
 #ifndef ROOST_IDLE_SCAN_H
 #define ROOST_IDLE_SCAN_H

@@ -76,7 +76,9 @@ static __always_inline void owes_as_parent(struct task_state *ts, u64 now)
  * @cpu's queue starts to count the task, which was runnable elsewhere (@moved: how it came) or was
  * not runnable. Called by enqueue and by running, whichever is first: select_cpu may insert a task
  * that is then not enqueued, and a stolen task comes from another queue. A callback for tasks that
- * become runnable (ops.runnable) would cost more than this test in two places.
+ * become runnable (ops.runnable) would cost more than this test in two places. Nor is there
+ * ops.quiescent: a waiting task that the kernel dequeues for a moment, to change its affinity for
+ * example, stays counted until it is back.
  */
 static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, enum arrival moved)
 {

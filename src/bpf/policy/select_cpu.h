@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* ops.select_cpu: gather the facts of a wakeup or fork, run the ladder, carry out its answer. */
+/*
+ * ops.select_cpu: gather the facts of a wakeup or fork, run the ladder, carry out its answer.
+ *
+ * It inserts a task for an idle CPU, and that of sync_local. Every other task goes to enqueue,
+ * which holds the lock that joining a queue needs, and decides on preemption. Before Linux 7.1 a
+ * task for an idle CPU goes there too: only with ENQ_IMMED it runs at once or comes back. Else it
+ * could be in a local queue behind a real-time task, where no thief and no timer would find it.
+ */
 #ifndef ROOST_SELECT_CPU_H
 #define ROOST_SELECT_CPU_H
 

@@ -13,6 +13,11 @@
 /* Sums of an LLC that are older than this do not count. ns */
 #define STALE_SUM_NS 20000000ULL
 
+/*
+ * The LLC of @cpu may have an idle core. The set only answers this; a search tests the CPUs. A core
+ * that another class has just taken, or that runs only SCHED_IDLE tasks, is still in it (kernel:
+ * test_idle_cores(), a hint that any failed search clears).
+ */
 static __always_inline bool has_idle_core(s32 cpu)
 {
 	return machine_facts()->smt && !set_empty(SET_IDLE_CORE, cpu_facts(cpu)->llc);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The policy's state of a CPU, an LLC, a task, a wakeup, a cgroup. Facts, which never change after
- * load, are in intf.h. All state starts as zero.
+ * load, are in intf.h. All state starts as zero. What features read of CPUs and tasks is kept all
+ * the time, because any feature may be switched on later: features only decide what is done.
  */
 #ifndef ROOST_STATE_H
 #define ROOST_STATE_H

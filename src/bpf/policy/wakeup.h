@@ -18,6 +18,10 @@ static __always_inline u32 demand_of(const struct wakeup *w, struct task_state *
 	return ts->load_cpu ? task_util_est(ts) : first_util_est(w->last_cpu, w->now);
 }
 
+/*
+ * Not by features_of(): the groups of rungs are subprograms, where each test of a live wakeup would
+ * cost one load more.
+ */
 static __always_inline bool has(const struct wakeup *w, enum roost_feature f)
 {
 	return w->features & f;

@@ -5,7 +5,8 @@
 //! A family counts by arm or for all arms, never both, so a sum over its labels counts nothing
 //! twice. `roost_x_total` ends with its arm, like a counter of a process that has exited.
 //! `roost_all_x_total` includes arms that are gone. Counters of the whole machine exist only as
-//! `roost_all_x_total`.
+//! `roost_all_x_total`. No arm stands for those that are gone: its counters would jump when one
+//! goes, and a rate would take that for events.
 
 use super::source::Answer;
 use crate::policy::features::FEATURES;

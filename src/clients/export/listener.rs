@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The listener for scrapers. Each client gets a thread and a few seconds.
+//! The listener for scrapers. Each client gets a thread and a few seconds. tiny_http is not used:
+//! it gives each connection a thread for an unlimited time.
 //!
 //! When there are too many clients, the oldest one that has not sent its request yet is dropped. If
 //! there is none, the oldest one that does not read its response is. A scrape takes milliseconds,

@@ -3,6 +3,9 @@
 //! given to the loaded scheduler and to each one loaded after a restart. Each request is carried
 //! out whole or refused. Changes of requests that arrived together are published together. If that
 //! fails, the clients get an error, but the changes are kept and published at a later look.
+//!
+//! No file is read while the state is locked, because a read may hang: what a path names is looked
+//! up before, and samples are read between two holds of the lock.
 
 mod live;
 mod plans;
