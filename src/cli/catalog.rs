@@ -108,7 +108,7 @@ pub fn features(json: bool) -> Result<String> {
     match json {
         true => in_json(&rows.collect::<Vec<_>>()),
         false => Ok(format!(
-            "Features. 'on': in the preset {}. {DOCS}/ has a page for each.\n\n{}",
+            "Features. 'on': in the preset {}. {DOCS}/ has a page for each feature.\n\n{}",
             features::DEFAULT_PRESET,
             rows.map(|row| row.row()).collect::<String>()
         )),

@@ -19,7 +19,7 @@ each_thread() {
 limits() { grep '^Max' "/proc/$1/limits" | grep -v nice; }
 check "doctor tells what is kept" sh -c 'scx_roost doctor | grep -q "then keeps only CAP_BPF and CAP_PERFMON"'
 
-# A limit of locked memory, which root may raise.
+# A limit of locked memory, which nothing raises.
 ulimit -l 8192
 before_limits=$(limits self)
 late_goes
