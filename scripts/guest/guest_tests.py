@@ -15,7 +15,7 @@ A test is a shell script whose first lines give its requirements:
   # kernels: 7.1        only on that kernel, with the matrix
   # long: yes           only where it is named, or with --every-kernel; machines: on these
   # share: 4            on one commit in four, by its hash, and where a long test runs; each machine
-                        has a turn of its own. Without this line on one in two
+                        has a turn of its own. Without this line on one in three
   # always: 3           these of the machines have a turn on each commit
   # append: WORDS       put on the kernel's command line
   # rustland: 4         another test, rustland-NAME, is the same with --backend rust, on that
@@ -138,7 +138,7 @@ def read_tests():
                 raise LabError(f"{path.name}: '# odd:', '# long:' or '# always:' has {shape}, which '# topology:' has not")
         for shape in shapes:
             yes = {key for key, value in head.items() if value == "yes"}
-            turn = shape in always or has_turn(f"{path.stem}/{shape}", int(head.get("share", "2")))
+            turn = shape in always or has_turn(f"{path.stem}/{shape}", int(head.get("share", "3")))
             late = "long" in yes or shape in long or not turn
             usual = shape in ("8", head["topology"])
             test = Test(path.stem, shape, head["accel"], int(head["timeout"]),
