@@ -250,12 +250,6 @@ u64 roost_decayed(u64 avg, u64 ns)
 	return decayed(avg, ns);
 }
 
-void roost_cpu_integrate(struct world *w, s32 cpu, u64 now)
-{
-	the_world = w;
-	cpu_integrate(cpu_state(cpu), now);
-}
-
 void roost_cpu_fold(struct world *w, s32 cpu, u64 now)
 {
 	the_world = w;

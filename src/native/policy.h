@@ -95,7 +95,6 @@ void roost_burst_end(struct world *w, struct task_state *ts);
 
 /* signals (signal.h) */
 u64 roost_decayed(u64 avg, u64 ns);
-void roost_cpu_integrate(struct world *w, s32 cpu, u64 now);
 void roost_cpu_fold(struct world *w, s32 cpu, u64 now);
 u64 roost_cpu_load(struct world *w, s32 cpu, u64 now);
 u64 roost_cpu_util(struct world *w, s32 cpu, u64 now);

@@ -256,11 +256,6 @@ impl World {
 
     // ---- signals ----
 
-    pub fn cpu_integrate(&mut self, cpu: usize, now: u64) {
-        // SAFETY: see `join`.
-        self.run(|w| unsafe { sys::roost_cpu_integrate(w, cpu as i32, now) });
-    }
-
     pub fn cpu_fold(&mut self, cpu: usize, now: u64) {
         // SAFETY: see `join`.
         self.run(|w| unsafe { sys::roost_cpu_fold(w, cpu as i32, now) });

@@ -4,6 +4,7 @@
 
 use crate::callbacks::{Machine, ToQueue, WAKEUP};
 use crate::queue::MSEC;
+use scx_roost::native::sys::{CAPACITY_SCALE, FEATURE_burst_slice};
 use scx_roost::placement::Features;
 
 const RUNS: usize = 0;
@@ -54,6 +55,27 @@ fn a_running_task_that_is_ahead_gives_way_to_a_later_deadline() {
         m.at(m.now + ran);
         assert_eq!(m.dispatch(0), expected, "after {ran} ns");
     }
+}
+
+/// [burst_slice] A task that joins is compared with the running one as that was at the start of its
+/// turn.
+#[test]
+fn who_runs_is_light_or_not_at_each_turn() {
+    let mut m = Machine::new(1, Features::default());
+    for task in [RUNS, WAKES] {
+        let state = m.kernel.state_mut(task);
+        (state.burst, state.util_avg, state.load_cpu) = (1, 0, 1);
+        state.pol.features |= FEATURE_burst_slice;
+    }
+    m.run(0, RUNS);
+    assert_eq!(m.kernel.world().cpu(0).curr_light, 1);
+    m.kernel.state_mut(RUNS).util_avg = CAPACITY_SCALE;
+    assert_eq!(m.dispatch(0), None, "it goes on");
+    assert_eq!(m.kernel.world().cpu(0).curr_light, 0);
+    m.kernel.state_mut(WAKES).lag = MSEC as i64;
+    m.wake(0, WAKES, 0);
+    assert!(m.enqueue(WAKES, WAKEUP).to_queue().is_none(), "it preempts");
+    assert_eq!(m.kernel.world().cpu(0).curr_light, 1);
 }
 
 #[test]

@@ -139,6 +139,9 @@ fn which_task_may_preempt_which() {
         row(20, 980, 1020, 995, 1030, PREEMPT_NO),
         row(20, 990, 1020, 1001, 1030, PREEMPT_NO),
         row(20, 990, 1020, 1000, 1030, PREEMPT_NOW),
+        // A task that is ahead of the mean does not, whatever its deadline.
+        row(20, 990, 1020, 1001, 1010, PREEMPT_NO),
+        row(6, 990, 1020, 1001, 1010, PREEMPT_NO),
     ];
     for (i, c) in table.iter().enumerate() {
         let mut world = world(1);

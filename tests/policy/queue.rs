@@ -100,6 +100,44 @@ fn the_clock_is_the_weighted_mean() {
     }
 }
 
+/// A CPU on which two tasks always compute, while a third wakes ahead of the mean or behind it half
+/// a million times: rounding errors do not add up.
+#[test]
+fn wakeups_do_not_drift() {
+    let mut rng = Rng::new(6);
+    for weights in [
+        [NICE0; 3],
+        [NICE0, NICE0, NICE_M20],
+        [NICE_19, NICE0, 335 * 16],
+    ] {
+        for owes in [true, false] {
+            let mut world = world(1);
+            let mut tasks = [0, 1, 2].map(|i| task(&world, i as u32 + 1, weights[i]));
+            let mut now = 1_000_000_000;
+            for t in &mut tasks[..2] {
+                world.join(0, t, now);
+            }
+            world.cpu_mut(0).curr_pid = 1;
+            for step in 0..500_000 {
+                let ns = 1 + rng.below(20_000) as u64;
+                // The two that compute take turns, and are last charged before the wakeup.
+                let runs = step % 2;
+                tasks[runs].state.started = now;
+                world.cpu_mut(0).charged_at = now;
+                now += ns;
+                let lag = rng.below(100_000) as i64;
+                tasks[2].state.lag = if owes { -lag } else { lag };
+                tasks[2].state.left_at = now;
+                world.join(0, &mut tasks[2], now);
+                world.charge(0, &mut tasks[runs], ns);
+                world.leave(&mut tasks[2], now);
+            }
+            let drift = drift(&world, 0, &tasks) / i128::from(world.cpu(0).weight);
+            assert!(drift.abs() <= 5_000, "{weights:?}, owes {owes}: {drift} ns");
+        }
+    }
+}
+
 /// A CPU that is never empty, for five minutes of slices of odd lengths: rounding errors do not add
 /// up.
 #[test]

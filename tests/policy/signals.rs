@@ -156,6 +156,11 @@ fn a_tasks_signals_follow_what_it_does() {
     assert_eq!(t.state.util_avg, CAPACITY_SCALE * 3 / 8);
     world.load_follows(1, &mut t, 0);
     assert_eq!(t.state.util_avg, CAPACITY_SCALE * 3 / 8, "guessed once");
+    // Tasks that have just come have what they are expected to use.
+    world.cpu_mut(0).util_est = u64::from(CAPACITY_SCALE / 2);
+    let mut next = Task::new(2, &world);
+    world.load_follows(0, &mut next, 0);
+    assert_eq!(next.state.util_avg, CAPACITY_SCALE / 4);
     let mut now = 0;
     // Always runnable, a quarter of the time running.
     for _ in 0..400 {

@@ -55,9 +55,7 @@ static __always_inline void keep(port_task *prev, struct task_state *ts, struct 
 				 u64 now)
 {
 	count_for(ts->pol.arm, STAT_dispatch_keep);
-	cs->curr_deadline = ts->deadline;
-	cs->curr_vruntime = ts->vruntime;
-	cs->curr_start = now;
+	curr_shows(cs, ts, now);
 	cs->curr_slice = turn_ns(cs, ts);
 	cs->dispatched_at = now;
 	if (cs->budgeted)

@@ -15,11 +15,8 @@ static __always_inline void insert_preempting(port_task *p, struct task_state *t
 	 * Until it runs, the next wakeup is compared with this task, not with the one that it
 	 * preempts.
 	 */
-	cs->curr_deadline = ts->deadline;
-	cs->curr_vruntime = ts->vruntime;
-	cs->curr_start = now;
+	curr_shows(cs, ts, now);
 	cs->curr_sched_idle = ts->sched_idle;
-	cs->curr_light = light(ts, ts->pol.features);
 	insert_local(p, slice_left(ts), enq_flags | ENQ_PREEMPT);
 }
 
@@ -83,7 +80,7 @@ static __always_inline bool insert_pushed(port_task *p, struct task_state *ts, u
 static __always_inline bool another_is_pick(s32 cpu, const struct task_state *ts, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
-	u64 until = eligible_until(cs) + clock_behind(cs, ts, now);
+	u64 until = eligible_now(cs, ts, now);
 	port_task *head = first_waiting(cpu);
 
 	return head && before(task_key(head), ts->deadline) &&

@@ -21,12 +21,6 @@
 
 #define PICK_LOOKS 16
 
-/* Up to where a task is eligible. The running task has just been charged. */
-static __always_inline u64 eligible_until(const struct cpu_state *cs)
-{
-	return cs->avg_vruntime + ROUNDING_NS;
-}
-
 /* The task waits in a queue whose tasks are eligible up to @until. */
 static __always_inline bool queued_eligible(port_task *p, u64 until)
 {

@@ -41,6 +41,15 @@ static __always_inline bool before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
+/*
+ * Up to where a task is eligible: not ahead of the mean (kernel: entity_eligible()). The running
+ * task has just been charged.
+ */
+static __always_inline u64 eligible_until(const struct cpu_state *cs)
+{
+	return cs->avg_vruntime + ROUNDING_NS;
+}
+
 /* ns; not below 0, though the clocks of two CPUs differ a little. */
 static __always_inline u64 waited_since(u64 since, u64 now)
 {
@@ -55,12 +64,15 @@ static __always_inline u64 time_until(u64 at, u64 now)
 	return before(now, at) ? at - now : 0;
 }
 
-/* x / y of a signed x. Only unsigned division exists on all BPF targets. */
+/*
+ * x / y of a signed x, to the nearest: half goes up. Errors of one sign would add up in the mean of
+ * a queue that is never empty. Only unsigned division exists on all BPF targets.
+ */
 static __always_inline s64 divided(s64 x, u64 y)
 {
-	u64 of = x;
+	u64 of = x + y / 2;
 
-	return x < 0 ? -(-of / y) : of / y;
+	return (s64)of < 0 ? -((-of + y - 1) / y) : of / y;
 }
 
 /*
@@ -217,6 +229,20 @@ static __always_inline s64 decayed_lag(const struct task_state *ts, u64 weight, 
 }
 
 /*
+ * @sum / @weight for the mean. The remainder is kept for the next time. If it was dropped, the error
+ * would reach a whole slice within minutes on a CPU that is never empty.
+ */
+static __always_inline u64 whole_part(struct cpu_state *cs, u64 sum, u64 weight)
+{
+	u64 whole;
+
+	sum += cs->mean_rest;
+	whole = sum / weight;
+	cs->mean_rest = sum - whole * weight;
+	return whole;
+}
+
+/*
  * Place the task by its lag. Joining moves the mean, so the task would lose a part of its lag: it
  * is placed further away by as much (kernel: place_entity()).
  */
@@ -240,7 +266,8 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 		atomic_add(&cs->avg_vruntime, -moves);
 	}
 	if (ahead)
-		atomic_add(&cs->avg_vruntime, ahead * ts->weight / (weight + ts->weight));
+		atomic_add(&cs->avg_vruntime,
+			   whole_part(cs, ahead * ts->weight, weight + ts->weight));
 	/*
 	 * A full barrier: the CPU's timer is looked at next. Either it is seen to be started, or it
 	 * sees this weight as it fires.
@@ -288,14 +315,14 @@ static __always_inline void queue_leave(struct task_state *ts, u64 now)
  */
 subprog u32 clock_stays(struct cpu_state *cs nonnull, const struct task_state *ts nonnull)
 {
-	u64 weight = cs->weight, owed;
+	u64 weight = cs->weight, ahead;
 
 	if (!weight) {
 		cs->kept_ahead = 0;
 	} else if (ts->lag < 0) {
-		owed = (u64)-ts->lag * ts->weight;
-		cs->kept_ahead += owed;
-		atomic_add(&cs->avg_vruntime, owed / weight);
+		ahead = (u64)-ts->lag * ts->weight / weight;
+		cs->kept_ahead += ahead * weight;
+		atomic_add(&cs->avg_vruntime, ahead);
 	}
 	return 0;
 }
@@ -338,21 +365,12 @@ static __always_inline void queue_reweigh(struct task_state *ts, u32 weight, u64
 
 /* ---- running ---- */
 
-/*
- * How far the mean moves when a task of the queue ages by @own. The remainder of the division is
- * kept for the next time. If it was dropped, the error would reach a whole slice within minutes on
- * a CPU that is never empty.
- */
+/* How far the mean moves when a task of the queue ages by @own. */
 static __always_inline u64 mean_moves(struct cpu_state *cs, u64 own, u32 own_weight)
 {
-	u64 weight = cs->weight, sum, moves;
+	u64 weight = cs->weight;
 
-	if (weight <= own_weight)
-		return own;
-	sum = own * own_weight + cs->mean_rest;
-	moves = sum / weight;
-	cs->mean_rest = sum - moves * weight;
-	return moves;
+	return weight > own_weight ? whole_part(cs, own * own_weight, weight) : own;
 }
 
 /* While it is ahead, the clock follows all but this part of the mean. */
@@ -410,7 +428,7 @@ static __always_inline void queue_yield(struct cpu_state *cs, struct task_state 
 	u64 request = virtual_request(ts, features);
 	u64 rest = ts->deadline - ts->vruntime;
 
-	if (before(cs->avg_vruntime + ROUNDING_NS, ts->vruntime))
+	if (before(eligible_until(cs), ts->vruntime))
 		return;
 	if (before(ts->vruntime, ts->deadline))
 		queue_age(cs, ts, rest < request ? rest : request);
@@ -444,23 +462,33 @@ static __always_inline u64 protected_ns(const struct cpu_state *cs, const struct
 	return light(ts, features) && !cs->curr_light ? least / LIGHT_SHARE : least;
 }
 
-/* The running task is ahead of the mean, and @ts, which has joined its queue, is not. */
-static __always_inline bool owed_by_curr(const struct cpu_state *cs, const struct task_state *ts,
-					 u64 now)
+/* What a task that joins is compared with, from @now on. */
+static __always_inline void curr_shows(struct cpu_state *cs, const struct task_state *ts, u64 now)
 {
-	u64 mean = cs->avg_vruntime + clock_behind(cs, ts, now) + ROUNDING_NS;
-	u64 vruntime =
-		cs->curr_vruntime + to_virtual(waited_since(cs->curr_start, now), cs->curr_weight);
+	cs->curr_deadline = ts->deadline;
+	cs->curr_vruntime = ts->vruntime;
+	cs->curr_start = now;
+	cs->curr_light = light(ts, ts->pol.features);
+}
 
-	return before(mean, vruntime) && !before(mean, ts->vruntime);
+/* As eligible_until(), with the running task charged up to now. @ts: has joined its queue */
+static __always_inline u64 eligible_now(const struct cpu_state *cs, const struct task_state *ts,
+					u64 now)
+{
+	return eligible_until(cs) + clock_behind(cs, ts, now);
+}
+
+static __always_inline u64 curr_vruntime_now(const struct cpu_state *cs, u64 now)
+{
+	return cs->curr_vruntime + to_virtual(waited_since(cs->curr_start, now), cs->curr_weight);
 }
 
 /*
  * May the task that just joined preempt the running one? A running SCHED_IDLE task gives way to any
- * other. Apart from that, batch and SCHED_IDLE tasks never preempt. A task that is owed time wins
- * against one that is ahead of the mean, which the kernel would not find eligible and does not
- * protect (pick_eevdf()). Else the earlier deadline wins, once the running task has been protected
- * for a while.
+ * other. Apart from that, batch and SCHED_IDLE tasks never preempt, nor does a task that is ahead of
+ * the mean. One that is not wins against a running task that is ahead, which the kernel would not
+ * find eligible and does not protect (pick_eevdf()). Else the earlier deadline wins, once the
+ * running task has been protected for a while.
  * [burst_slice] A light task is protected from another even if it is ahead: it is about to sleep.
  * Of tasks that wake each other in turn, each would else be interrupted by the next, and all of
  * them would wait, and count, beside a task that computes.
@@ -468,7 +496,7 @@ static __always_inline bool owed_by_curr(const struct cpu_state *cs, const struc
 static __always_inline enum preempt preempts(struct cpu_state *cs, const struct task_state *ts,
 					     u32 features, u64 now)
 {
-	u64 wait = protected_ns(cs, ts, features);
+	u64 until = eligible_now(cs, ts, now), wait = protected_ns(cs, ts, features);
 	s64 ran = now - cs->curr_start;
 
 	if (!cs->curr_pid)
@@ -476,9 +504,9 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 	if (cs->curr_sched_idle && !ts->sched_idle)
 		return PREEMPT_NOW;
 	/* While a queue is late, waiting tasks run before waking ones (aging.h). */
-	if (ts->sched_idle || ts->batch || cs->late)
+	if (ts->sched_idle || ts->batch || cs->late || before(until, ts->vruntime))
 		return PREEMPT_NO;
-	if (owed_by_curr(cs, ts, now) && (!cs->curr_light || !light(ts, features)))
+	if (before(until, curr_vruntime_now(cs, now)) && (!cs->curr_light || !light(ts, features)))
 		return PREEMPT_NOW;
 	if (!before(ts->deadline, cs->curr_deadline))
 		return PREEMPT_NO;

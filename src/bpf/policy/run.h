@@ -168,16 +168,16 @@ static __always_inline u64 turn_ns(const struct cpu_state *cs, const struct task
 static __always_inline void curr_begins(struct cpu_state *cs, const struct task_state *ts, u32 pid,
 					u64 now)
 {
+	u64 began = cs->curr_start;
 	bool goes_on = cs->changed_pid == pid;
 
 	cs->changed_pid = 0;
-	cs->curr_vruntime = ts->vruntime;
+	curr_shows(cs, ts, now);
 	if (goes_on) {
-		cs->curr_vruntime -=
-			to_virtual(waited_since(cs->curr_start, now), ts->on_rq_weight);
+		cs->curr_vruntime -= to_virtual(waited_since(began, now), ts->on_rq_weight);
+		cs->curr_start = began;
 		return;
 	}
-	cs->curr_start = now;
 	cs->curr_slice = turn_ns(cs, ts);
 }
 
@@ -207,9 +207,7 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 	ts->waits_since = 0;
 	cs->curr_pid = task_pid(p);
 	cs->curr_weight = ts->on_rq_weight;
-	cs->curr_deadline = ts->deadline;
 	cs->curr_sched_idle = ts->sched_idle;
-	cs->curr_light = light(ts, ts->pol.features);
 	curr_begins(cs, ts, cs->curr_pid, now);
 	cs->dispatched_at = now;
 	if (cs->idle_marked)

@@ -135,6 +135,27 @@ static __always_inline u64 scaled_util(u64 util, s32 cpu)
 	return util * cpu_facts(cpu)->capacity / CAPACITY_SCALE;
 }
 
+/* The larger. No branch, because 6.18's verifier would follow both ways each time. */
+static __always_inline u64 larger(u32 a, u32 b)
+{
+	s64 more = (s64)a - b;
+
+	return a - (more & (more >> 63));
+}
+
+/*
+ * What @cpu's tasks use, or will use by their estimates, 0..its capacity (kernel: cpu_util(),
+ * without its runnable boost). A task that has never slept counts with its first guess, which the
+ * kernel adds to the CPU's utilisation. @util: cpu_util()
+ */
+static __always_inline u32 cpu_demand(s32 cpu, u64 util)
+{
+	u32 capacity = cpu_facts(cpu)->capacity;
+	u32 demand = larger(scaled_util(util, cpu), cpu_state(cpu)->util_est);
+
+	return demand < capacity ? demand : capacity;
+}
+
 /* ---- a task's signals ---- */
 
 static __always_inline void task_fold(struct task_state *ts, u64 now)
@@ -165,7 +186,7 @@ static __always_inline u64 task_load(struct task_state *ts, u64 now)
  */
 static __always_inline u64 first_util(s32 cpu, u64 now)
 {
-	return scaled_util(CAPACITY_SCALE - cpu_util(cpu, now), cpu) / 2;
+	return (cpu_facts(cpu)->capacity - cpu_demand(cpu, cpu_util(cpu, now))) / 2;
 }
 
 /*

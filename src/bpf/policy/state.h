@@ -104,7 +104,7 @@ struct cpu_state {
 	/* the queue: running and waiting tasks (queue.h) */
 	u64 avg_vruntime; /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
 	u64 weight;	  /* sum of their weights; atomic */
-	/* the rest of avg_vruntime's last move, less than a ns, times weight (mean_moves()) */
+	/* the rest of avg_vruntime's last move, less than a ns, times weight (whole_part()) */
 	u64 mean_rest;
 	/* by how much tasks that sleep keep it ahead of the mean, times weight (clock_stays()) */
 	u64 kept_ahead;

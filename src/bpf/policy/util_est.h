@@ -21,14 +21,6 @@
 /* Kernel: UTIL_EST_MARGIN. A smaller difference counts as none. */
 #define EST_MARGIN (CAPACITY_SCALE / 100)
 
-/* The larger. No branch, because 6.18's verifier would follow both ways each time. */
-static __always_inline u64 larger(u32 a, u32 b)
-{
-	s64 more = (s64)a - b;
-
-	return a - (more & (more >> 63));
-}
-
 /*
  * The task sleeps, and its signals are folded. Without a fold since the last time there is nothing
  * new. The estimate does not fall if the CPU is too small for its utilisation, or if the task had
@@ -73,19 +65,6 @@ static __always_inline void util_est_join(struct cpu_state *cs, struct task_stat
 static __always_inline void util_est_leave(struct cpu_state *cs, struct task_state *ts)
 {
 	atomic_add(&cs->util_est, -(u64)ts->on_rq_util);
-}
-
-/*
- * What @cpu's tasks use, or will use by their estimates, 0..its capacity (kernel: cpu_util(),
- * without its runnable boost). A task that has never slept counts with its first guess, which the
- * kernel adds to the CPU's utilisation. @util: cpu_util()
- */
-static __always_inline u32 cpu_demand(s32 cpu, u64 util)
-{
-	u32 capacity = cpu_facts(cpu)->capacity;
-	u32 demand = larger(scaled_util(util, cpu), cpu_state(cpu)->util_est);
-
-	return demand < capacity ? demand : capacity;
 }
 
 /* The estimate of a task that has not run in our class yet: half of what is left on @cpu. */
