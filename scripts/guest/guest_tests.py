@@ -14,9 +14,8 @@ A test is a shell script whose first lines give its requirements:
   # twice: yes          its own boot, done twice: both must print the same bytes
   # kernels: 7.1        only on that kernel, with the matrix
   # long: yes           only where it is named, or with --every-kernel; machines: on these
-  # share: 4            on one commit in four, by its hash, and where a long test runs; each machine
-                        has a turn of its own. Without this line on one in three
-  # always: 3           these of the machines have a turn on each commit
+  # always: yes         on each commit; machines: on these. Others have a turn on one in SHARE, by
+                        its hash, and run where a long test does; each machine has a turn of its own
   # append: WORDS       put on the kernel's command line
   # rustland: 4         another test, rustland-NAME, is the same with --backend rust, on that
                         machine; it takes long, and needs rustland
@@ -68,6 +67,8 @@ TOP = Path(__file__).resolve().parents[2]
 TESTS = TOP / "tests/guest"
 TOOLS = ("stress-ng", "hackbench", "rtcwake")
 TESTS_PER_BOOT = 9
+# All of them take two hours and a half on two CPUs.
+SHARE = 6
 # Needs for which systemd is the first process.
 OF_SYSTEMD = ("systemd", "package")
 RUSTLAND = "rustland"
@@ -138,7 +139,7 @@ def read_tests():
                 raise LabError(f"{path.name}: '# odd:', '# long:' or '# always:' has {shape}, which '# topology:' has not")
         for shape in shapes:
             yes = {key for key, value in head.items() if value == "yes"}
-            turn = shape in always or has_turn(f"{path.stem}/{shape}", int(head.get("share", "3")))
+            turn = "always" in yes or shape in always or has_turn(f"{path.stem}/{shape}")
             late = "long" in yes or shape in long or not turn
             usual = shape in ("8", head["topology"])
             test = Test(path.stem, shape, head["accel"], int(head["timeout"]),
@@ -158,9 +159,9 @@ def commit():
     return git.stdout.strip()
 
 
-def has_turn(name, share):
-    """Whether this commit is the one of `share` that runs the test."""
-    return share == 1 or (commit() != "" and zlib.crc32(f"{commit()} {name}".encode()) % share == 0)
+def has_turn(name):
+    """Whether this commit is the one of SHARE that runs the test."""
+    return commit() != "" and zlib.crc32(f"{commit()} {name}".encode()) % SHARE == 0
 
 
 def script_of(test):

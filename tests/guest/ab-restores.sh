@@ -4,7 +4,6 @@
 # topology: 4
 # accel: tcg
 # timeout: 600
-# share: 4
 . /tests/lib.sh
 runs_sleep() { pidof sleep >/dev/null; }
 

@@ -4,7 +4,6 @@
 # topology: 4
 # accel: tcg
 # timeout: 200
-# share: 4
 . /tests/lib.sh
 export SUDO_UID=65534 SUDO_GID=65534 SUDO_USER=nobody
 is_of() { [ "$(stat -c %u /tmp/who $AB_RESULT | tr '\n' ' ')" = "$1 65534 " ] && rm -f /tmp/who; }

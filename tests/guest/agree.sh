@@ -4,7 +4,6 @@
 # topology: 8
 # accel: icount
 # timeout: 240
-# share: 4
 # needs: rt-app
 . /tests/lib.sh
 # The file is plain JSON, which the simulator reads. Times are those of a clock, not of work

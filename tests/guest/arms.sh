@@ -4,7 +4,6 @@
 # topology: 8
 # accel: icount
 # timeout: 120
-# share: 4
 . /tests/lib.sh
 start_roost --preset mainline-no-prev-idle
 scx_roost ctl arms add a --preset mainline

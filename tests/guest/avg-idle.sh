@@ -4,7 +4,6 @@
 # topology: 8
 # accel: icount
 # timeout: 300
-# share: 4
 . /tests/lib.sh
 count_of() { totals >/tmp/totals && counter "$1" /tmp/totals; }
 # Children end the idle periods of CPUs 2 to 7 soon. The waiting tasks may run on CPUs 0 and 1 only,

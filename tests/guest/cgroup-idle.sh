@@ -4,7 +4,6 @@
 # topology: 2
 # accel: icount
 # timeout: 200
-# share: 4
 . /tests/lib.sh
 CG=/sys/fs/cgroup
 mkdir $CG/idle $CG/idle/below $CG/other

@@ -5,8 +5,7 @@
 # topology: 8
 # accel: icount
 # timeout: 240
-# share: 1
-# quick: 7.3
+# always: yes
 # needs: faults
 . /tests/lib.sh
 # Each LLC has two wakers (one core) and two idle CPUs: 16 rounds are 64 wakeups for 64 idle CPUs.

@@ -4,7 +4,6 @@
 # topology: 2
 # accel: icount
 # timeout: 400
-# share: 4
 . /tests/lib.sh
 CG=/sys/fs/cgroup
 grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux || skip "this kernel does not report changes of cpu.max"

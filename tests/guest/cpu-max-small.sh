@@ -4,7 +4,6 @@
 # topology: 1 8
 # accel: icount
 # timeout: 120
-# share: 4
 . /tests/lib.sh
 CG=/sys/fs/cgroup
 grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux || skip "this kernel does not report changes of cpu.max"

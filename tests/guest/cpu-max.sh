@@ -5,7 +5,6 @@
 # topology: 1 8
 # accel: icount
 # timeout: 400
-# share: 4
 # long: 1
 . /tests/lib.sh
 CG=/sys/fs/cgroup

@@ -4,7 +4,6 @@
 # topology: 2
 # accel: icount
 # timeout: 200
-# share: 4
 . /tests/lib.sh
 echo 65000 >/proc/sys/kernel/threads-max
 echo 65000 >/proc/sys/kernel/pid_max

@@ -4,7 +4,7 @@
 # topology: 8
 # accel: icount
 # timeout: 200
-# share: 1
+# always: yes
 # quick: 6.16
 . /tests/lib.sh
 late_goes

@@ -3,7 +3,7 @@
 # topology: 8
 # accel: icount
 # timeout: 60
-# share: 1
+# always: yes
 # kernels: 7.1
 . /tests/lib.sh
 scx_roost doctor >/tmp/doctor 2>&1

@@ -4,7 +4,6 @@
 # topology: 4
 # accel: icount
 # timeout: 120
-# share: 4
 # needs: embed
 . /tests/lib.sh
 

@@ -5,7 +5,6 @@
 # topology: 8
 # accel: icount
 # timeout: 900
-# share: 4
 # needs: page
 . /tests/lib.sh
 PAGE=/tests/first-hour.md

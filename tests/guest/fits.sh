@@ -5,7 +5,6 @@
 # topology: 8
 # accel: icount
 # timeout: 400
-# share: 4
 . /tests/lib.sh
 # drift_now: sets drift, and shows the result of the audit
 drift_now() { audit && sed 's/^/# /' /tmp/audit; }

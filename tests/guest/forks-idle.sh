@@ -3,7 +3,6 @@
 # topology: 2
 # accel: icount
 # timeout: 120
-# share: 4
 . /tests/lib.sh
 # prints the time of 1,200 forks in ms
 took() {

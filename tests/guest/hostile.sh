@@ -4,7 +4,7 @@
 # topology: 4
 # accel: icount
 # timeout: 150
-# share: 1
+# always: yes
 . /tests/lib.sh
 STATS=/var/run/scx/root/stats CTL=/var/run/scx/root/ctl
 start_roost --stats-group 4242

@@ -4,7 +4,6 @@
 # topology: 8
 # accel: icount
 # timeout: 180
-# share: 4
 . /tests/lib.sh
 period() { totals | sed -n 's/.*"period_ms":\([0-9]*\).*/\1/p'; }
 period_is() { [ "$(period)" = "$1" ]; }

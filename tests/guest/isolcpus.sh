@@ -4,7 +4,6 @@
 # topology: 4
 # accel: tcg
 # timeout: 60
-# share: 4
 # append: isolcpus=2,3 lockdown=confidentiality
 . /tests/lib.sh
 check "the kernel isolates CPUs 2 and 3" [ "$(cat /sys/devices/system/cpu/isolated)" = 2-3 ]

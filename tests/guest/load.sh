@@ -3,7 +3,7 @@
 # topology: 8
 # accel: icount
 # timeout: 120
-# share: 1
+# always: yes
 # rustland: 8
 # quick: yes
 . /tests/lib.sh

@@ -3,7 +3,6 @@
 # topology: 4 64
 # accel: tcg
 # timeout: 120
-# share: 4
 # long: 4
 . /tests/lib.sh
 # The most that one CPU's counters may use, and all other maps together.

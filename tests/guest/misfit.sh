@@ -5,7 +5,7 @@
 # topology: 8
 # accel: icount
 # timeout: 150
-# share: 1
+# always: yes
 # quick: 6.12 7.3
 . /tests/lib.sh
 CPUS=/sys/devices/system/cpu

@@ -7,7 +7,6 @@
 # topology: 8
 # accel: icount
 # timeout: 400
-# share: 8
 . /tests/lib.sh
 CG=/sys/fs/cgroup
 LAST=$((NCPU - 1))

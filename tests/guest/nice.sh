@@ -3,7 +3,6 @@
 # topology: 1 4
 # accel: icount
 # timeout: 120
-# share: 4
 # long: 1
 . /tests/lib.sh
 start_roost

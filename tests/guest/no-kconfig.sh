@@ -3,7 +3,6 @@
 # topology: 8
 # accel: icount
 # timeout: 120
-# share: 4
 . /tests/lib.sh
 mv /boot /boot.away
 trap 'mv /boot.away /boot' EXIT

@@ -4,7 +4,6 @@
 # topology: 4
 # accel: icount
 # timeout: 240
-# share: 4
 # append: nohz_full=2,3
 . /tests/lib.sh
 [ "$(cat /sys/devices/system/cpu/nohz_full)" = 2-3 ] || skip "this kernel has no nohz_full"

@@ -4,7 +4,6 @@
 # topology: 8 64
 # accel: tcg
 # timeout: 400
-# share: 4
 # long: 64
 . /tests/lib.sh
 PORT=10849

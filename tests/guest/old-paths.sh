@@ -4,7 +4,7 @@
 # topology: 8
 # accel: icount
 # timeout: 240
-# share: 1
+# always: yes
 # needs: faults
 # quick: 7.2-rt
 . /tests/lib.sh

@@ -5,7 +5,6 @@
 # topology: 16
 # accel: icount
 # timeout: 150
-# share: 4
 . /tests/lib.sh
 TASKS=6
 

@@ -5,7 +5,6 @@
 # topology: 8
 # accel: icount
 # timeout: 240
-# share: 4
 . /tests/lib.sh
 CG=/sys/fs/cgroup
 echo +cpuset >$CG/cgroup.subtree_control || skip "this kernel has no cpuset controller"

@@ -4,7 +4,6 @@
 # topology: 8 64
 # accel: icount
 # timeout: 120
-# share: 4
 # long: 64
 . /tests/lib.sh
 # A third more than measured (docs/explanation/userspace.md): instructions per period and per CPU.

@@ -3,7 +3,6 @@
 # topology: 2
 # accel: icount
 # timeout: 120
-# share: 4
 . /tests/lib.sh
 # The free hogs may run on both CPUs, but one is offline.
 echo 0 >/sys/devices/system/cpu/cpu1/online

@@ -3,7 +3,6 @@
 # topology: 2
 # accel: icount
 # timeout: 200
-# share: 4
 . /tests/lib.sh
 start_roost
 hog -w 0 -t 60 cpus=1,n=8 >/dev/null &

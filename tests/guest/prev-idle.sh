@@ -5,7 +5,6 @@
 # topology: 8 2node
 # accel: icount
 # timeout: 120
-# share: 4
 # long: 2node
 . /tests/lib.sh
 ROUNDS=50

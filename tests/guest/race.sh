@@ -4,7 +4,6 @@
 # topology: 2
 # accel: icount
 # timeout: 200
-# share: 4
 # rustland: 2
 . /tests/lib.sh
 start_roost

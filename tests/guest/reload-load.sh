@@ -4,7 +4,6 @@
 # topology: 1
 # accel: icount
 # timeout: 400
-# share: 4
 . /tests/lib.sh
 # The time of the last load, as the scheduler logs it, ms.
 loaded_ms() { sed -n 's/.*loaded in \([0-9]*\) ms.*/\1/p' $LOG | tail -n 1; }

@@ -10,7 +10,6 @@
 # topology: 8
 # accel: icount
 # timeout: 200
-# share: 4
 # own-boot: yes
 . /tests/lib.sh
 RUNS=10

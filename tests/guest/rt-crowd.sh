@@ -4,7 +4,6 @@
 # topology: 2 8
 # accel: icount
 # timeout: 200
-# share: 4
 # long: 8
 . /tests/lib.sh
 echo 65000 >/proc/sys/kernel/threads-max

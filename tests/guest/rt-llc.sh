@@ -4,7 +4,6 @@
 # topology: 8
 # accel: icount
 # timeout: 120
-# share: 4
 . /tests/lib.sh
 start_roost
 hog -w 0 -t 5 cpus=4,n=1 cpus=5,n=1 cpus=6,n=1 cpus=7,n=1 >/dev/null &

@@ -3,7 +3,6 @@
 # topology: 8
 # accel: icount
 # timeout: 120
-# share: 4
 . /tests/lib.sh
 [ -d /sys/kernel/debug/sched/ext_server ] ||
 	skip "this kernel reserves no time for sched_ext beside real-time tasks (/sys/kernel/debug/sched/ext_server)"

@@ -4,7 +4,6 @@
 # topology: 8
 # accel: icount
 # timeout: 200
-# share: 4
 . /tests/lib.sh
 CG=/sys/fs/cgroup
 start_roost

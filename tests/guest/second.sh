@@ -3,7 +3,6 @@
 # topology: 8
 # accel: icount
 # timeout: 90
-# share: 4
 # rustland: 8
 . /tests/lib.sh
 start_roost

@@ -5,7 +5,6 @@
 # topology: 1 2 3 5 7 20 48 3:1x1x2 3x2x2 2x6x2 2node 64
 # topology: 12+maxcpus=5 12+nr_cpus=9 3x2x2+nosmt 6+spare=6 5+nomemory 5+nocpus
 # always: 3 3x2x2 5+nocpus
-# share: 4
 # odd: 3 3x2x2 5+nocpus
 # accel: icount
 # timeout: 180

@@ -4,7 +4,6 @@
 # topology: 1
 # accel: icount
 # timeout: 120
-# share: 4
 . /tests/lib.sh
 start_roost --slice-us 8000
 hog -t 2 -p 10 cpus=0,slice_us=500 cpus=0,slice_us=500 >/tmp/short || not_ok "short slices: set, kept, shared"

@@ -4,7 +4,6 @@
 # topology: 8
 # accel: icount
 # timeout: 150
-# share: 4
 . /tests/lib.sh
 case $(uname -r) in
 6.* | 7.0*) skip "a running task is spread from Linux 7.1 on (SCX_ENQ_IMMED)" ;;

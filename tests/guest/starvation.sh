@@ -4,7 +4,6 @@
 # topology: 2
 # accel: icount
 # timeout: 300
-# share: 4
 . /tests/lib.sh
 start_roost
 

@@ -3,7 +3,6 @@
 # topology: 8
 # accel: icount
 # timeout: 120
-# share: 4
 . /tests/lib.sh
 start_roost
 totals >/tmp/totals

@@ -4,7 +4,6 @@
 # topology: 2
 # accel: tcg
 # timeout: 120
-# share: 4
 # own-boot: yes
 . /tests/lib.sh
 grep -q mem /sys/power/state || skip "this kernel offers no suspend to memory (/sys/power/state: $(cat /sys/power/state))"

@@ -3,7 +3,6 @@
 # topology: 2
 # accel: icount
 # timeout: 120
-# share: 4
 # twice: yes
 . /tests/lib.sh
 start_roost
