@@ -3,36 +3,20 @@
 //! the code. scripts/fuzz looks for more (docs/explanation/testing.md). `hostile` attacks both
 //! sockets.
 
+mod corpus;
 #[path = "../monitoring/fake.rs"]
 #[allow(dead_code)]
 mod fake;
 mod hostile;
 mod targets;
 
-use std::fs;
-use std::panic::catch_unwind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use targets::TARGETS;
 
-fn corpus(target: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus");
-    let entries = fs::read_dir(folder.join(target)).expect("each target has a folder");
-    let mut files: Vec<PathBuf> = entries.map(|e| e.expect("a file").path()).collect();
-    files.sort();
-    files
-}
-
-/// Runs all inputs, each on its own, so that a failing one hides no other.
 fn run(target: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus");
     let run = TARGETS.iter().find(|t| t.name == target).expect("a target");
-    let files = corpus(target);
-    assert!(!files.is_empty(), "{target} has no corpus");
-    let bad = files.iter().filter(|file| {
-        let input = fs::read(file).expect("a file can be read");
-        catch_unwind(|| (run.run)(&input)).is_err()
-    });
-    let bad: Vec<&PathBuf> = bad.collect();
-    assert!(bad.is_empty(), "{target}: {bad:#?}");
+    corpus::run_all(&folder.join(format!("{target}.json")), run.run);
 }
 
 macro_rules! corpora {

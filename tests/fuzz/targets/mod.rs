@@ -17,7 +17,7 @@ mod sysfs;
 mod topology;
 
 pub struct Target {
-    /// Also the name of its folder in corpus/.
+    /// Also the name of its file in corpus/.
     pub name: &'static str,
     pub run: fn(&[u8]),
 }
