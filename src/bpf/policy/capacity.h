@@ -41,8 +41,8 @@ static __always_inline void choose(struct choice *best, u64 util, s32 cpu)
 }
 
 /* May @cpu be chosen? Capacity first: it is the only test that reads nothing of another CPU. */
-static __always_inline bool eligible(port_task *p, const struct wakeup *w,
-				     const struct choice *best, s32 cpu)
+static __always_inline bool may_be_chosen(port_task *p, const struct wakeup *w,
+					  const struct choice *best, s32 cpu)
 {
 	if (best->least && cpu_capacity_now(cpu) < best->least)
 		return false;
@@ -58,7 +58,7 @@ static __always_inline bool eligible(port_task *p, const struct wakeup *w,
 subprog bool consider(port_task *p trusted, const struct wakeup *w nonnull,
 		      struct choice *best nonnull, s32 cpu)
 {
-	if (eligible(p, w, best, cpu))
+	if (may_be_chosen(p, w, best, cpu))
 		choose(best, w->util, cpu);
 	return best->perfect;
 }
