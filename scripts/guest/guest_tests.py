@@ -178,7 +178,8 @@ def build_tools():
 
 def test_program(name, *command):
     """Builds a test or example of this name with cargo, for the guest to run."""
-    cmd = ["cargo", *command, name, "--release", "--locked", "--message-format=json"]
+    # With the whole workspace, as the unit tests are: dependencies have the same features then.
+    cmd = ["cargo", *command, name, "--workspace", "--release", "--locked", "--message-format=json"]
     out = subprocess.run(cmd, cwd=TOP, stdout=subprocess.PIPE, text=True)
     built = [m for m in map(json.loads, out.stdout.splitlines()) if m.get("executable")]
     exes = [m["executable"] for m in built if m["target"]["name"] == name]
@@ -207,7 +208,7 @@ class Contents:
             self.common.data("rustland/scx_roost", IN_RUST, PROGRAM_MODE)
         if any(t.needs == "rt-app" for t in tests):
             self.common.program("rt-app")
-            self.common.program(test_program("roost-sim", "build", "--package", "roost-sim", "--bin"), "bin/roost-sim")
+            self.common.program(test_program("roost-sim", "build", "--bin"), "bin/roost-sim")
             for file in sorted(TESTS.glob("*.json")):
                 self.common.file(file, f"tests/{file.name}")
         if any(t.needs == "page" for t in tests):

@@ -78,6 +78,24 @@ fn who_runs_is_light_or_not_at_each_turn() {
     assert_eq!(m.kernel.world().cpu(0).curr_light, 1);
 }
 
+/// What keeps the clock ahead of the mean holds for the tasks of that queue. Its last one may leave
+/// it by a move.
+#[test]
+fn an_empty_queue_keeps_no_clock_ahead() {
+    let mut m = Machine::new(2, Features::default());
+    m.run(0, RUNS);
+    joins(&mut m, FIRST, 0, 0);
+    m.at(m.now + 2 * MSEC);
+    m.sleep(0);
+    assert!(m.kernel.world().cpu(0).kept_ahead > 0);
+    m.kernel.unqueue(FIRST);
+    m.kernel.set_cpu(FIRST, 1);
+    m.run(1, FIRST);
+    assert_eq!(m.kernel.world().cpu(0).weight, 0);
+    m.run(0, SECOND);
+    assert_eq!(m.kernel.world().cpu(0).kept_ahead, 0);
+}
+
 #[test]
 fn a_running_task_goes_on_before_one_that_is_ahead() {
     let mut m = machine();

@@ -64,15 +64,12 @@ static __always_inline u64 time_until(u64 at, u64 now)
 	return before(now, at) ? at - now : 0;
 }
 
-/*
- * x / y of a signed x, to the nearest: half goes up. Errors of one sign would add up in the mean of
- * a queue that is never empty. Only unsigned division exists on all BPF targets.
- */
+/* x / y of a signed x. Only unsigned division exists on all BPF targets. */
 static __always_inline s64 divided(s64 x, u64 y)
 {
-	u64 of = x + y / 2;
+	u64 of = x;
 
-	return (s64)of < 0 ? -((-of + y - 1) / y) : of / y;
+	return x < 0 ? -(-of / y) : of / y;
 }
 
 /*
@@ -229,45 +226,54 @@ static __always_inline s64 decayed_lag(const struct task_state *ts, u64 weight, 
 }
 
 /*
- * @sum / @weight for the mean. The remainder is kept for the next time. If it was dropped, the error
- * would reach a whole slice within minutes on a CPU that is never empty.
+ * How far the mean of tasks that weigh @weight together moves by @sum, a distance times a weight. The
+ * remainder is kept for the next time. If it was dropped, the error would reach a whole slice
+ * within minutes on a CPU that is never empty.
  */
-static __always_inline u64 whole_part(struct cpu_state *cs, u64 sum, u64 weight)
+static __always_inline s64 mean_moves(struct cpu_state *cs, s64 sum, u64 weight)
 {
-	u64 whole;
+	u64 of;
+	s64 whole;
 
 	sum += cs->mean_rest;
-	whole = sum / weight;
+	of = sum;
+	whole = sum < 0 ? -((-of + weight - 1) / weight) : of / weight;
 	cs->mean_rest = sum - whole * weight;
 	return whole;
 }
 
 /*
- * Place the task by its lag. Joining moves the mean, so the task would lose a part of its lag: it
- * is placed further away by as much (kernel: place_entity()).
+ * Place the task, which stands at the mean as it is now, by its lag. Joining moves the mean, so the
+ * task would lose a part of its lag: it is placed further away by as much (kernel: place_entity()).
+ * @mean: as of the last charge; @weight: of the queue
  */
+static __always_inline void place_by_lag(struct cpu_state *cs, struct task_state *ts, s64 lag,
+					 u64 mean, u64 weight)
+{
+	u64 sum = weight + ts->weight, rest;
+	/*
+	 * A lag times the task's own weight is real time and fits into 64 bits. Times the queue's
+	 * weight it may not: the products in the rest wrap, their sum is small.
+	 */
+	s64 moves = divided(product(lag, ts->weight), weight);
+
+	ts->vruntime -= lag + moves;
+	rest = (ts->vruntime - mean) * ts->weight + (u64)moves * sum;
+	atomic_add(&cs->avg_vruntime, mean_moves(cs, rest, sum) - moves);
+}
+
 static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 	u64 avg_vruntime = cs->avg_vruntime, weight = cs->weight;
-	u64 ahead = clock_behind(cs, ts, now);
 	s64 lag = ts->lag < 0 ? ts->lag + decayed_lag(ts, weight, now) : ts->lag;
 
 	cpu_integrate(cs, now);
-	ts->vruntime = avg_vruntime + ahead;
-	if (weight && lag) {
-		/*
-		 * A lag times the task's own weight is real time and fits into 64 bits. Times the
-		 * queue's weight it may not.
-		 */
-		s64 moves = divided(product(lag, ts->weight), weight);
-
-		ts->vruntime -= lag + moves;
-		atomic_add(&cs->avg_vruntime, -moves);
-	}
-	if (ahead)
-		atomic_add(&cs->avg_vruntime,
-			   whole_part(cs, ahead * ts->weight, weight + ts->weight));
+	ts->vruntime = avg_vruntime + clock_behind(cs, ts, now);
+	if (!weight)
+		cs->kept_ahead = cs->mean_rest = 0;
+	else if (lag || ts->vruntime != avg_vruntime)
+		place_by_lag(cs, ts, lag, avg_vruntime, weight);
 	/*
 	 * A full barrier: the CPU's timer is looked at next. Either it is seen to be started, or it
 	 * sees this weight as it fires.
@@ -298,7 +304,7 @@ static __always_inline void queue_leave(struct task_state *ts, u64 now)
 		lag = cs->avg_vruntime - ts->vruntime;
 		if (lag)
 			atomic_add(&cs->avg_vruntime,
-				   divided(product(lag, ts->on_rq_weight), rest));
+				   mean_moves(cs, product(lag, ts->on_rq_weight), rest));
 		ts->lag = clamped_lag(ts, lag);
 	}
 	atomic_add(&cs->weight, -(u64)ts->on_rq_weight);
@@ -317,9 +323,7 @@ subprog u32 clock_stays(struct cpu_state *cs nonnull, const struct task_state *t
 {
 	u64 weight = cs->weight, ahead;
 
-	if (!weight) {
-		cs->kept_ahead = 0;
-	} else if (ts->lag < 0) {
+	if (weight && ts->lag < 0) {
 		ahead = (u64)-ts->lag * ts->weight / weight;
 		cs->kept_ahead += ahead * weight;
 		atomic_add(&cs->avg_vruntime, ahead);
@@ -365,14 +369,6 @@ static __always_inline void queue_reweigh(struct task_state *ts, u32 weight, u64
 
 /* ---- running ---- */
 
-/* How far the mean moves when a task of the queue ages by @own. */
-static __always_inline u64 mean_moves(struct cpu_state *cs, u64 own, u32 own_weight)
-{
-	u64 weight = cs->weight;
-
-	return weight > own_weight ? whole_part(cs, own * own_weight, weight) : own;
-}
-
 /* While it is ahead, the clock follows all but this part of the mean. */
 #define WAITS_PART 8
 
@@ -393,7 +389,10 @@ subprog u64 clock_waits(struct cpu_state *cs nonnull, u64 mean)
 /* The running task ages by @own, and the mean with it. Returns by how much the mean moves. */
 static __always_inline u64 queue_age(struct cpu_state *cs, struct task_state *ts, u64 own)
 {
-	u64 mean = mean_moves(cs, own, ts->on_rq_weight);
+	u64 weight = cs->weight, mean = own;
+
+	if (weight > ts->on_rq_weight)
+		mean = mean_moves(cs, own * ts->on_rq_weight, weight);
 
 	ts->vruntime += own;
 	atomic_add(&cs->avg_vruntime, mean - (cs->kept_ahead ? clock_waits(cs, mean) : 0));

@@ -97,15 +97,15 @@ struct idle_time {
 /*
  * One CPU's run queue, its running task and its signals. Callbacks that hold the CPU's rq lock
  * write it. Thieves, wakers and timers on any CPU also change the fields marked "atomic". Other
- * CPUs also store to help_for, old_waits, core_mask, yielded_to, rescued_until and dispatched_at.
- * select_cpu, which holds no rq lock, writes idle_waker of its own CPU.
+ * CPUs also store to help_for, old_waits, core_mask, yielded_to, rescued_until, dispatched_at and
+ * mean_rest. select_cpu, which holds no rq lock, writes idle_waker of its own CPU.
  */
 struct cpu_state {
 	/* the queue: running and waiting tasks (queue.h) */
 	u64 avg_vruntime; /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
 	u64 weight;	  /* sum of their weights; atomic */
-	/* the rest of avg_vruntime's last move, less than a ns, times weight (whole_part()) */
-	u64 mean_rest;
+	/* of avg_vruntime, times weight (mean_moves()); what races with a thief may lose it */
+	s64 mean_rest;
 	/* by how much tasks that sleep keep it ahead of the mean, times weight (clock_stays()) */
 	u64 kept_ahead;
 	/* how far running has moved the mean, virtual ns; compared within the LLC (balance.h) */
