@@ -138,7 +138,7 @@ struct task_policy {
 	u32 arm;      /* this policy's arm */
 	/* ns */
 	u64 slice_ns;	  /* request of a task without one of its own (kernel: base_slice_ns) */
-	u64 min_slice_ns; /* a wakeup does not preempt a running task before this */
+	u64 min_slice_ns; /* a wakeup does not preempt an eligible task before this */
 	u64 claim_ttl_ns; /* at most 1 s; an older claim does not count */
 	/* util_fits */
 	u32 fits_scale; /* factor of demand, in 1/CAPACITY_SCALE; CAPACITY_SCALE: no margin */

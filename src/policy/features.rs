@@ -292,7 +292,7 @@ pub const MIN_SLICE: Tunable = Tunable {
     min: 0,
     max: 100_000,
     machine_wide: false,
-    help: "Least slice of a task while others wait, and time for which it runs before a wakeup may preempt it (with burst_slice an eighth of it against a light task; none for a SCHED_IDLE task); by default at most --slice-us",
+    help: "Least slice of a task while others wait, and time for which it runs before a wakeup may preempt it (with burst_slice an eighth of it against a light task; none for one that is ahead of its due, or SCHED_IDLE); by default at most --slice-us",
 };
 
 pub const RESCUE: Tunable = Tunable {

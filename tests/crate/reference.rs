@@ -301,7 +301,7 @@ fn the_page_of_statistics_is_the_tables() {
     text += &host_rows(CPU_GAUGES);
     text += "\n## Conditions\n\n\
         States that may need action (`conditions`).\n\
-        [userspace.md](../explanation/userspace.md#conditions) says what to do.\n\n";
+        [troubleshooting.md](../troubleshooting.md#conditions) says what to do.\n\n";
     let rows = Condition::ALL
         .iter()
         .map(|c| [code(c.name()), c.help().into()]);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# As game: each trick, under each preset. Prints rows of the table of reliability.md.
+# As game: each trick, under each preset. Prints a row for each.
 # topology: 1
 # accel: icount
 # timeout: 900

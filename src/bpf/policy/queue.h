@@ -226,8 +226,8 @@ static __always_inline s64 decayed_lag(const struct task_state *ts, u64 weight, 
 }
 
 /*
- * How far the mean of tasks that weigh @weight together moves by @sum, a distance times a weight. The
- * remainder is kept for the next time. If it was dropped, the error would reach a whole slice
+ * How far the mean of tasks that weigh @weight together moves by @sum, a distance times a weight.
+ * The remainder is kept for the next time. If it was dropped, the error would reach a whole slice
  * within minutes on a CPU that is never empty.
  */
 static __always_inline s64 mean_moves(struct cpu_state *cs, s64 sum, u64 weight)
@@ -484,9 +484,9 @@ static __always_inline u64 curr_vruntime_now(const struct cpu_state *cs, u64 now
 
 /*
  * May the task that just joined preempt the running one? A running SCHED_IDLE task gives way to any
- * other. Apart from that, batch and SCHED_IDLE tasks never preempt, nor does a task that is ahead of
- * the mean. One that is not wins against a running task that is ahead, which the kernel would not
- * find eligible and does not protect (pick_eevdf()). Else the earlier deadline wins, once the
+ * other. Apart from that, batch and SCHED_IDLE tasks never preempt, nor does a task that is ahead
+ * of the mean. One that is not wins against a running task that is ahead, which the kernel would
+ * not find eligible and does not protect (pick_eevdf()). Else the earlier deadline wins, once the
  * running task has been protected for a while.
  * [burst_slice] A light task is protected from another even if it is ahead: it is about to sleep.
  * Of tasks that wake each other in turn, each would else be interrupted by the next, and all of

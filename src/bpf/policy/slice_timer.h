@@ -7,7 +7,9 @@
  * Method: one timer per CPU, like the kernel's hrtick. It is started when a task has to wait,
  * unless it already fires in time. It is never cancelled. When it fires, the slice is over, or it
  * starts itself for the rest, or no task waits any more. So it is started about once per slice, not
- * once per context switch. docs/explanation/experiments.md has the measurements behind this choice.
+ * once per context switch. Measured before it was built: p50 of a probe among hogs 1.7 ms, with
+ * ticks alone 7.5; it costs 100 instructions a switch, a timer that each running task starts 740;
+ * one periodic timer doubles p50 and p99.
  *
  * Limits: without timers (PREEMPT_RT) slices end at a tick.
  */

@@ -164,7 +164,7 @@ pub struct ConditionMetrics {
     #[stat(desc = "how often it began")]
     pub count: u64,
     #[stat(
-        desc = "what was read; what to do is in docs/explanation/userspace.md, Conditions",
+        desc = "what was read; what to do is in docs/troubleshooting.md, Conditions",
         _om_skip
     )]
     pub text: String,
