@@ -78,6 +78,26 @@ fn who_runs_is_light_or_not_at_each_turn() {
     assert_eq!(m.kernel.world().cpu(0).curr_light, 1);
 }
 
+/// The kernel stops and starts a running task to change it, also on its way out of a CPU that
+/// somebody has called (Linux 7.2: migrate_disable_switch()). A group at its limit else held locks:
+/// its task ran on from where it was to be parked.
+#[test]
+fn a_turn_that_was_ended_stays_over_when_the_task_is_changed() {
+    for kicked in [true, false] {
+        let mut m = machine();
+        let slice = m.kernel.slice(RUNS);
+        m.at(m.now + MSEC / 10);
+        m.kernel.ran(RUNS, MSEC / 10);
+        if kicked {
+            m.kernel.set_slice(RUNS, 0);
+        }
+        m.kernel.stopping(0, RUNS, false);
+        m.kernel.running(0, RUNS);
+        let left = if kicked { 0 } else { slice - MSEC / 10 };
+        assert_eq!(m.kernel.slice(RUNS), left, "kicked {kicked}");
+    }
+}
+
 /// What keeps the clock ahead of the mean holds for the tasks of that queue. Its last one may leave
 /// it by a move.
 #[test]
