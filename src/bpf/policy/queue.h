@@ -262,6 +262,7 @@ static __always_inline void place_by_lag(struct cpu_state *cs, struct task_state
 	atomic_add(&cs->avg_vruntime, mean_moves(cs, rest, sum) - moves);
 }
 
+/* The task joins @cpu's queue, with what is left of its lag. */
 static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);

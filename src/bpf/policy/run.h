@@ -244,7 +244,10 @@ static __always_inline void task_stops(port_task *p, struct task_state *ts, bool
 	ts->ran_at = now;
 	cs->budgeted = 0;
 	cs->changed_pid = runnable || sleeps ? 0 : cs->curr_pid;
-	/* Its turn was over, or somebody's kick has ended it: so it is if it goes on. */
+	/*
+	 * Its slice was over, or a kick has ended it. If the kernel only changes the task, it must
+	 * not get another slice (curr_begins()).
+	 */
 	if (!task_slice(p))
 		cs->curr_slice = 0;
 	cs->curr_pid = 0;

@@ -104,7 +104,7 @@ struct cpu_state {
 	/* the queue: running and waiting tasks (queue.h) */
 	u64 avg_vruntime; /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
 	u64 weight;	  /* sum of their weights; atomic */
-	/* of avg_vruntime, times weight (mean_moves()); what races with a thief may lose it */
+	/* of avg_vruntime, times weight (mean_moves()); a thief at the same time may undo it */
 	s64 mean_rest;
 	/* by how much tasks that sleep keep it ahead of the mean, times weight (clock_stays()) */
 	u64 kept_ahead;
