@@ -3,7 +3,7 @@
 """Runs a comparison of kernels by 'scx_roost ab --across-boots': each boot is a guest, which gets the result file of the
 one before and continues it with --resume, as a machine does after each boot.
 
-  across_boots.py --check                          Linux 7.0 against 7.2 with 2 blocks: whether it works
+  across_boots.py --check                          Linux 7.0 against 7.2, 3 boots of each on average: whether it works
   across_boots.py --kernel 7.0 --kernel 7.2 -n 6 --result ab.jsonl -- hackbench -p -g 4 -l 200
 
 Prints the report. Exit status 1 if the boots were not as planned. --check also prints 'N passed, N failed, N skipped'.
@@ -26,7 +26,7 @@ DUE, WIDTH = 3, 900
 # What a boot does: the result so far comes as base64, and goes out the same way.
 JOB = """export PATH=/bin:/sbin
 {given}
-scx_roost ab --across-boots {runs} {variants} -n {blocks} --seed 1 --result /tmp/ab.jsonl {resume} \\
+scx_roost ab --across-boots {runs} {variants} -n {rounds} --seed 1 --result /tmp/ab.jsonl {resume} \\
     --next-boot 'echo ::next {{kernel}}' -- {command} </dev/null >/tmp/log 2>&1
 status=$?
 grep -h ::next /tmp/log
@@ -39,7 +39,7 @@ exit 0
 
 def job(result, args, variants):
     given = "" if result is None else f"base64 -d >/tmp/ab.jsonl <<'END'\n{base64.encodebytes(result).decode()}END"
-    return JOB.format(given=given, runs=args.runs, blocks=args.blocks, command=args.command, width=WIDTH,
+    return JOB.format(given=given, runs=args.runs, rounds=args.rounds, command=args.command, width=WIDTH,
                       variants=" ".join(f"--variant {v}" for v in variants), resume="" if result is None else "--resume")
 
 
@@ -66,7 +66,7 @@ def run(args):
     by_release = {k.release: k for k in kernels}
     variants = [f"eevdf@kernel={release}" for release in by_release]
     now, result, boots = kernels[0], None, []
-    planned = args.blocks * len(kernels)
+    planned = (args.rounds + 1) * len(kernels)
     # The first boot may be of a kernel that is not due yet.
     for seed in range(planned + 1):
         status, following, result = one_boot(now, job(result, args, variants), args, seed)
@@ -84,7 +84,7 @@ def run(args):
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--kernel", action="append", help="version prefix; give two or more (default: 7.0 and 7.2)")
-    ap.add_argument("-n", "--blocks", type=int, default=2, help="blocks (default: 2)")
+    ap.add_argument("-n", "--rounds", type=int, default=3, help="boots of each kernel on average, after one of each (default: 3)")
     ap.add_argument("--runs", type=int, default=2, help="counted runs of each boot (default: 2)")
     ap.add_argument("--result", help="keep the result file here")
     ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"), help="the binary under test")

@@ -5,7 +5,7 @@
 A test is a shell script whose first lines give its requirements:
 
   # topology: 8         the machines (lab.py boot --help); several: '1 4 3x5x2', on one line or more
-  # accel: tcg          or icount, where time is counted in instructions
+  # accel: tcg          or icount, where time is counted in instructions; up to 64 CPUs
   # timeout: 120        guest seconds
   # quick: yes          also run on every kernel of the matrix; '6.16 7.3': on these. Of several
                         machines only on 8
@@ -79,6 +79,8 @@ exec rustland "$@"
 """
 # Host seconds for a boot, and for the clean-up between two tests.
 BOOT_LIMIT_S = 300
+# With more, a boot with counted instructions takes over ten minutes.
+ICOUNT_CPUS = 64
 # TCG executes string instructions a byte at a time, so the kernel uses loops of moves instead. No
 # SMAP switch at each access to user memory, and pages are not cleared twice. This halves the time
 # of a load or fork. The tests of the kernel's cryptography are off: they cost as much as a load.
@@ -142,7 +144,8 @@ def read_tests():
             turn = "always" in yes or shape in always or has_turn(f"{path.stem}/{shape}")
             late = "long" in yes or shape in long or not turn
             usual = shape in ("8", head["topology"])
-            test = Test(path.stem, shape, head["accel"], int(head["timeout"]),
+            accel = head["accel"] if topology(shape).cpus <= ICOUNT_CPUS else "tcg"
+            test = Test(path.stem, shape, accel, int(head["timeout"]),
                         head.get("quick", ""), usual, shape in odd, bool({"own-boot", "twice"} & yes), "twice" in yes,
                         head.get("kernels", ""), late, head.get("needs", ""), head.get("append", ""))
             out.append(test)
@@ -335,7 +338,7 @@ class Run:
             first = tests[0]
             label = f"{kernel.release} {first.topology}/{first.accel}"
             sections = Sections(tests, lambda *section, label=label: self.judge(label, mine, *section))
-            r = self.boot(kernel, tests, BOOT_LIMIT_S, on_line=sections.feed, retry=False)
+            r = self.boot(kernel, tests, boot_limit_s(first), on_line=sections.feed, retry=False)
             done = sections.ended
             if done < len(tests) and r.hit_tcg_race() and not raced:
                 print(f"# {label}: QEMU's int3 race spoilt {tests[done].name}: running it again, once", flush=True)
@@ -351,7 +354,7 @@ class Run:
         return boots
 
     def compare(self, label, kernel, tests, first):
-        again = self.boot(kernel, tests, BOOT_LIMIT_S + test_limit_s(tests[0]))
+        again = self.boot(kernel, tests, boot_limit_s(tests[0]) + test_limit_s(tests[0]))
         diff = list(difflib.unified_diff(first.lines, again.lines, "first boot", "second boot", lineterm="", n=0))
         self.record(Outcome(f"{label} {tests[0].name}: second boot prints the same", "failed" if diff else "passed",
                             f"{len(diff)} lines of difference" if diff else "", diff[:20], host_s=again.wall_s))
@@ -362,10 +365,15 @@ class Run:
         self.record(mine[name])
 
 
+def boot_limit_s(test):
+    """Seconds of the host from the start to the first test, and from the last test to the end."""
+    return BOOT_LIMIT_S * max(1, topology(test.topology).cpus // 50)
+
+
 def test_limit_s(test):
     """Seconds of the host that a test may take: a guest that hangs is ended after one test's time, not all tests'."""
     stretch = ICOUNT_STRETCH if test.accel == "icount" else 1
-    many_cpus = 2 if topology(test.topology).cpus > 16 else 1
+    many_cpus = max(2 if topology(test.topology).cpus > 16 else 1, topology(test.topology).cpus // 25)
     return stretch * many_cpus * (test.timeout_s + 15)
 
 
@@ -385,7 +393,7 @@ class Sections:
             name, rc, seconds = line.split()[1:]
             self.ended += 1
             self.on_end(name, self.body, int(rc), float(seconds), time.monotonic() - self.begin)
-            return BOOT_LIMIT_S
+            return boot_limit_s(self.tests[0])
         self.body.append(line)
         return None
 

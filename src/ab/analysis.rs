@@ -1,27 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! From runs to comparisons: the values of each variant by block, and the verdicts on them.
+//! From runs to comparisons: the turns of each two variants, and the verdicts on them.
 
 use super::metric::Metric;
-use super::result::{FailedRun, Header, Repetition};
+use super::result::{Header, Recorded, Repetition};
 use super::stats::sample::mean;
-use super::stats::verdict::{Compared, Judged, Step, judge};
+use super::stats::turns::Point;
+use super::stats::verdict::{Compared, Judged, judge};
 use super::variant::{Variant, exercised};
 use anyhow::Result;
+use std::collections::BTreeSet;
 
-/// One value of the metric per whole block: that of the variant's run in it, or of all runs of its
-/// boot. None if a run lacks the metric.
-pub fn series(runs: &[Repetition], blocks: usize, variant: &str, metric: &str) -> Option<Vec<f64>> {
-    let mut values = vec![Vec::new(); blocks];
-    for run in runs.iter().filter(|r| r.variant == variant) {
-        if let Some(block) = run.block.filter(|b| *b < blocks) {
-            values[block].push(*run.values.get(metric)?);
-        }
-    }
-    let known = |v: &Vec<f64>| (!v.is_empty()).then(|| together(v));
-    values.iter().map(known).collect()
+/// The turns of these two variants. The value of a turn is that of its run, or of all runs of its
+/// boot. Empty if a run lacks the metric.
+fn points(recorded: &Recorded, base: &str, other: &str, metric: &str) -> Vec<Point> {
+    let failed: BTreeSet<usize> = recorded.failed_turns();
+    let of_both = |r: &&Repetition| r.turn.is_some() && (r.variant == base || r.variant == other);
+    let runs: Vec<&Repetition> = recorded.runs.iter().filter(of_both).collect();
+    let point = |runs: &[&Repetition]| {
+        let values = runs.iter().map(|r| r.values.get(metric).copied());
+        let turn = runs[0].turn?;
+        Some(Point {
+            turn,
+            value: together(&values.collect::<Option<Vec<f64>>>()?),
+            other: runs[0].variant == other,
+            drawn: runs[0].drawn,
+            failed: failed.contains(&turn),
+        })
+    };
+    let turns = runs.chunk_by(|a, b| a.turn == b.turn);
+    turns.map(point).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// The geometric mean of the values of a block, so that differences are of logarithms here too. The
+/// The geometric mean of the values of a boot, so that differences are of logarithms here too. The
 /// mean, if one is not above 0.
 fn together(values: &[f64]) -> f64 {
     match values {
@@ -34,76 +44,6 @@ fn together(values: &[f64]) -> f64 {
     }
 }
 
-/// Failed runs of `variant` less those of the first one, by block.
-fn more_failed(header: &Header, failed: &[FailedRun], blocks: usize, variant: &str) -> Vec<i64> {
-    let mut more = vec![0; blocks];
-    if failed.is_empty() {
-        return more;
-    }
-    let order = header.order();
-    for run in failed {
-        // A run that does not count is for the block that follows it.
-        let later = order.get(run.failed..).unwrap_or_default();
-        let block = later.iter().find_map(|turn| turn.block);
-        if let Some(more) = block.and_then(|block| more.get_mut(block)) {
-            *more += i64::from(run.variants[0] == variant);
-            *more -= i64::from(run.variants[0] == header.variants[0]);
-        }
-    }
-    more
-}
-
-/// For each block, the step of the metric in its values up to that block, under any variant: the
-/// largest power of ten that divides them all, or the least difference between two of them if that
-/// is more. The source of the values shows nothing finer.
-fn units(runs: &[Repetition], blocks: usize, metric: &str) -> Vec<f64> {
-    let mut by_block = vec![Vec::new(); blocks];
-    for run in runs {
-        let values = run.block.and_then(|block| by_block.get_mut(block));
-        if let Some((values, value)) = values.zip(run.values.get(metric)) {
-            values.push(*value);
-        }
-    }
-    let (mut seen, mut place, mut gap) = (Vec::<f64>::new(), f64::INFINITY, f64::INFINITY);
-    let mut step = |values: Vec<f64>| {
-        for value in values {
-            place = place.min(last_place(value));
-            let at = seen.partition_point(|other| *other < value);
-            let near = [at.checked_sub(1), Some(at)].into_iter().flatten();
-            let near = near
-                .filter_map(|at| seen.get(at))
-                .map(|other| (value - other).abs());
-            gap = near.filter(|gap| *gap > 0.0).fold(gap, f64::min);
-            if seen.get(at) != Some(&value) {
-                seen.insert(at, value);
-            }
-        }
-        let known = [place, gap].into_iter().filter(|step| step.is_finite());
-        known.reduce(f64::max).unwrap_or(1.0)
-    };
-    by_block.into_iter().map(&mut step).collect()
-}
-
-/// Unit of the last place that is not 0 of the shortest decimal number that equals `value`.
-/// Infinite for 0.
-fn last_place(value: f64) -> f64 {
-    let text = value.to_string();
-    let places = match text.split_once('.') {
-        Some((_, behind)) => -(behind.len() as i32),
-        None => (text.len() - text.trim_end_matches('0').len()) as i32,
-    };
-    match value == 0.0 {
-        true => f64::INFINITY,
-        false => 10_f64.powi(places),
-    }
-}
-
-/// Number of blocks that have all their runs.
-pub fn blocks(header: &Header, runs: &[Repetition]) -> usize {
-    let counted = runs.iter().filter(|r| r.block.is_some()).count();
-    counted / header.design().block_runs()
-}
-
 /// The comparisons: each other variant with the first, by metric. `judged` has the same order.
 pub fn pairs(header: &Header) -> Result<Vec<(String, Metric)>> {
     let metrics = header.metrics()?;
@@ -113,53 +53,39 @@ pub fn pairs(header: &Header) -> Result<Vec<(String, Metric)>> {
         .collect())
 }
 
-/// The verdicts on the runs so far. `failed`: the runs that were repeated.
-pub fn judged(header: &Header, runs: &[Repetition], failed: &[FailedRun]) -> Result<Vec<Judged>> {
-    let (blocks, variants) = (blocks(header, runs), header.variants()?);
-    let base = &variants[0];
-    let of = |variant: &str, metric: &Metric| series(runs, blocks, variant, &metric.name);
-    let pairs = pairs(header)?;
-    // If one of the two lacks a value, nothing is paired.
-    let values: Vec<(Vec<f64>, Vec<f64>)> = pairs
-        .iter()
-        .map(|(variant, metric)| of(&base.name, metric).zip(of(variant, metric)))
-        .map(Option::unwrap_or_default)
-        .collect();
-    let units: Vec<Vec<f64>> = pairs
-        .iter()
-        .map(|(_, metric)| units(runs, blocks, &metric.name))
-        .collect();
-    let failures: Vec<Vec<i64>> = pairs
-        .iter()
-        .map(|(variant, _)| more_failed(header, failed, blocks, variant))
-        .collect();
+/// True if what differs between the variant and the first one acted.
+fn acted(recorded: &Recorded, base: &Variant, other: Option<&Variant>) -> bool {
     let moved = |variant: &Variant, counter: &str| {
-        let own = runs
-            .iter()
-            .filter(|r| r.variant == variant.name && r.block.is_some());
+        let counted = recorded.runs.iter().filter(|r| r.turn.is_some());
+        let own = counted.filter(|r| r.variant == variant.name);
         let grew = |r: &&Repetition| r.counters.get(counter).is_some_and(|n| *n > 0);
         // In more than half of the runs: other tasks on the machine also move a counter now and
         // then.
         2 * own.clone().filter(grew).count() > own.count()
     };
-    let acted = |name: &str| {
-        let other = variants.iter().find(|v| v.name == name);
-        other.is_none_or(|other| exercised(base, other, moved))
-    };
+    other.is_none_or(|other| exercised(base, other, moved))
+}
+
+/// The verdicts on the runs so far.
+pub fn judged(recorded: &Recorded) -> Result<Vec<Judged>> {
+    let header = &recorded.header;
+    let variants = header.variants()?;
+    let base = &variants[0];
+    let pairs = pairs(header)?;
+    let points: Vec<Vec<Point>> = pairs
+        .iter()
+        .map(|(variant, metric)| points(recorded, &base.name, variant, &metric.name))
+        .collect();
     let compared: Vec<Compared> = pairs
         .iter()
-        .zip(values.iter().zip(&units))
-        .zip(&failures)
-        .map(
-            |(((variant, metric), ((base, other), units)), failed)| Compared {
-                base,
-                other,
-                better: metric.better,
-                exercised: acted(variant),
-                step: metric.step(header.tick_s()).unwrap_or(Step::Seen(units)),
-                failed,
-            },
-        )
+        .zip(&points)
+        .map(|((variant, metric), points)| Compared {
+            points,
+            better: metric.better,
+            exercised: acted(recorded, base, variants.iter().find(|v| v.name == *variant)),
+            step: metric.step(header.tick_s()),
+        })
         .collect();
-    Ok(judge(&compared, &header.rule))
+    let rounds = recorded.rounds();
+    Ok(judge(&compared, rounds, variants.len(), &header.rule))
 }

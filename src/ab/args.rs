@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The options of `scx_roost ab` and `scx_roost tune`, and what they mean.
 
-use super::design::Settle;
 use super::hooks::Hooks;
 use super::metric::{Measured, Metric};
 use super::result::{Asked, FORMAT, Header, RUNS_MAX, Recorded, distinct};
@@ -11,6 +10,7 @@ use super::stats::verdict::Rule;
 use super::variant::{Kind, Scope, Variant};
 use crate::policy::features::DEFAULT_PRESET;
 use crate::util::user::{self, User};
+use crate::util::version;
 use anyhow::{Result, bail, ensure};
 use clap::{Args, Subcommand};
 use std::collections::BTreeMap;
@@ -20,22 +20,14 @@ use std::time::{Duration, SystemTime};
 
 pub const EXAMPLES: &str = "\
 Examples:
-  scx_roost ab --variant mainline --variant roy-v7 --variant roost+claim=off -n 12 -- make -j16
-  scx_roost ab --variant eevdf --variant 'scx:/usr/bin/scx_cosmos -m all' --variant roost \\
-      --metric 'higher:regex:([0-9.]+) ops/s' -n auto -- ./bench.sh
+  scx_roost ab --variant mainline --variant roost+claim=off -- make -j16
+  scx_roost ab --variant eevdf --variant 'scx:scx_cosmos -m all' --metric wall -n auto -- ./bench.sh
   scx_roost ab --scope workload --variant mainline --variant mainline+prev_core -- ./game --demo
-      only the game runs under these variants, on a machine in use
-  scx_roost ab --variant eevdf --variant pinned --variant roost -- make -j16
-      is one thread per core enough?
-  scx_roost ab --prepare 'make clean' --variant eevdf --variant roost -- make -j16
-      a command before each run, which is not measured
-  scx_roost ab --across-boots 3 --variant eevdf@kernel=7.0.12 --variant eevdf@kernel=7.2.13 -- ./bench.sh
-      kernel against kernel; --resume after each boot
-  scx_roost ab show ab.jsonl
-      the report of a result file
+  scx_roost ab --across-boots 3 --variant eevdf@kernel=7.0 --variant eevdf@kernel=7.2 -- ./bench.sh
+  scx_roost ab show --lkml ab.jsonl
 
-Exit status: 0 if all runs were made; 1 after an error; 3 if another boot is due (--across-boots).
-Either way, the machine is left as it was found.";
+Exit status: 0 if all runs were made; 1 after an error or without a verdict; 3 if another boot is
+due. The machine is left as it was found. docs/explanation/ab.md tells of variants and verdicts.";
 
 pub const TUNE_EXAMPLES: &str = "\
 Examples:
@@ -51,9 +43,9 @@ The search tries these changes, but none to what --base sets:
   half and twice the value of delay-us, if the base has delay_migration
   fits-margin 20 and fits-rt 1, if the base has util_fits
 
-About 30 changes are compared with the base, each in 6 blocks.
+About 30 changes are compared with the base, by 6 runs of each.
 Then the best three are combined, one after another, and the combinations compared.
-At last the best of these is compared with the base, on new runs: about 460 runs in all.
+At last the best of these is compared with the base, on new runs: about 300 runs in all.
 So the chance of a false improvement is 2.5 %, however many changes were tried.
 
 Exit status: 0 if all runs were made, whatever the result; 1 after an error.
@@ -65,79 +57,75 @@ pub struct AbArgs {
     #[command(subcommand)]
     pub look: Option<Look>,
 
-    /// Variant to compare; give at least two. The first is the baseline of the others. A variant is
-    /// PRESET[+FEATURE=on|off][+TUNABLE=VALUE]..., eevdf (the kernel's own scheduler) or
-    /// 'scx:COMMAND' (another sched_ext scheduler). The suffix @cpus=LIST or @cpus=cores (one
-    /// thread of each core) restricts the command to these CPUs; pinned means eevdf@cpus=cores
+    /// At least two: PRESET[+FEATURE=on|off][+TUNABLE=N], eevdf or scx:COMMAND, [@cpus=LIST]
     #[arg(long, value_name = "VARIANT")]
     pub(super) variant: Vec<String>,
 
-    /// Number of blocks; a block is one run of each variant. With auto (up to 40 blocks) or
-    /// auto:MAX, blocks are added until every comparison is decided, by a rule that keeps the error
-    /// rate. 'equivalent' needs 29 blocks
-    #[arg(short = 'n', long = "blocks", visible_alias = "n", value_name = "N", default_value = "12", value_parser = plan)]
+    /// Runs of each variant on average; auto or auto:MAX: until all are decided
+    #[arg(short = 'n', value_name = "N", default_value = "15", value_parser = plan)]
     pub(super) plan: Plan,
 
     #[command(flatten)]
     pub(super) runs: Runs,
 
-    /// Compare kernels: a block is one boot of each variant with this many runs, and each variant
-    /// names its kernel (eevdf@kernel=7.2.13). When another boot is due it ends with status 3; boot
-    /// that kernel and give the same command with --resume
-    #[arg(long, value_name = "RUNS")]
+    /// Compare kernels: N counted runs in each boot; each variant names its kernel
+    #[arg(long, value_name = "N")]
     pub(super) across_boots: Option<usize>,
 
-    /// Shell command that boots the kernel {kernel}, to be run when another boot is due
+    /// Shell command that boots the next kernel, {kernel}
     #[arg(long, value_name = "CMD", requires = "across_boots")]
     pub(super) next_boot: Option<String>,
 
-    /// Result file; each run is written there as soon as it ends
-    #[arg(long, value_name = "FILE", default_value = "ab.jsonl")]
-    pub(super) result: PathBuf,
+    /// File of the runs [default: ab.jsonl, or ab-2.jsonl and so on]
+    #[arg(long, value_name = "FILE")]
+    pub(super) result: Option<PathBuf>,
 
-    /// Continue an interrupted result file, with its seed; all other options except --timeout must
-    /// be the same as before
+    /// Continue an interrupted result file; give the same other options
     #[arg(long)]
     pub(super) resume: bool,
+
+    /// Also show what else was measured, and counters
+    #[arg(long)]
+    pub(super) counters: bool,
 }
 
 /// How runs are made.
 #[derive(Debug, Args)]
 pub(super) struct Runs {
-    /// What to measure: wall, user, system, max-rss, context-switches, migrations, wakeup-p50,
-    /// wakeup-p99, or a number that the command prints: 'regex:PATTERN' or 'json:/POINTER', read
-    /// from stdout, or else from stderr. Lower is better, unless the prefix 'higher:' says
-    /// otherwise. May be repeated [default: wall]
-    #[arg(long, value_name = "METRIC")]
+    /// What to compare: [higher:] wall, user, migrations, regex:PATTERN, json:/POINTER...
+    #[arg(long, value_name = "METRIC", default_value = "wall")]
     pub(super) metric: Vec<String>,
 
     /// Differences below this percentage do not matter
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     pub(super) margin: f64,
 
-    /// What a variant applies to
-    #[arg(long, value_enum, value_name = "SCOPE", default_value = "machine")]
+    /// Variants are for all tasks of the machine, or for the command (workload)
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "SCOPE",
+        default_value = "machine"
+    )]
     pub(super) scope: Scope,
 
-    /// Uncounted runs of each variant before the first counted one
+    /// Uncounted runs of each variant at the start
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) warmups: usize,
 
     #[command(flatten)]
     pub(super) hooks: Hooks,
 
-    /// Seed of the random order of runs [default: a different one each time]
+    /// Seed of the order [default: another one each time]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
 
-    /// Seconds after which a run counts as hung; the command is then ended, and this is an error
+    /// Seconds after which a run has failed
     #[arg(long, value_name = "SECS", default_value = "3600", value_parser = timeout)]
     pub(super) timeout: Duration,
 
-    /// Run the command as this user, with the user's groups and home; only root can. PATH stays as
-    /// sudo set it; sudo env PATH=$PATH scx_roost ab... keeps yours. Under run0, name the user if
-    /// run0 does not report it as sudo does [default: the user who called sudo, doas or pkexec,
-    /// otherwise the current user]
+    /// User of the command [default: who called sudo, doas or pkexec; else you]
     #[arg(long, value_name = "NAME")]
     pub(super) user: Option<String>,
 
@@ -152,9 +140,8 @@ pub struct TuneArgs {
     #[arg(long, value_name = "VARIANT", default_value = DEFAULT_PRESET)]
     pub(super) base: String,
 
-    /// Number of blocks of the last comparison; a block is one run of both variants. At least 6,
-    /// because fewer cannot show a difference; or auto (up to 40 blocks), or auto:MAX
-    #[arg(short = 'n', long = "blocks", visible_alias = "n", value_name = "N", default_value = "12", value_parser = plan)]
+    /// Runs of each variant in the last comparison; auto or auto:MAX: until it is decided
+    #[arg(short = 'n', value_name = "N", default_value = "15", value_parser = plan)]
     pub(super) plan: Plan,
 
     #[command(flatten)]
@@ -178,10 +165,13 @@ pub enum Look {
         #[arg(value_name = "FILE")]
         file: PathBuf,
 
-        /// Print for a mailing list: plain text of at most 72 columns, with raw runs, percents, the
-        /// machine and the commands
+        /// Print for a mailing list: raw runs, machine and commands, in 72 columns
         #[arg(long)]
         lkml: bool,
+
+        /// Also show what else was measured, and counters
+        #[arg(long)]
+        counters: bool,
     },
 }
 
@@ -250,7 +240,7 @@ impl Runs {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
         Ok(Header {
             format: FORMAT.to_string(),
-            version: env!("CARGO_PKG_VERSION").to_string(),
+            version: version::number(),
             began: now.as_secs(),
             command: words(&self.command)?,
             user: Some(user::name_of(self.whose()?.as_ref())),
@@ -263,7 +253,6 @@ impl Runs {
             },
             seed: self.seed.unwrap_or(now.subsec_nanos().into()),
             warmups: self.warmups,
-            settle: Settle::usual(variants.len()),
             boots: None,
             hooks: self.hooks.clone(),
             scope: self.scope,
@@ -271,13 +260,9 @@ impl Runs {
         })
     }
 
-    /// None typed: the time of the run.
     fn metrics(&self, variants: &[Variant]) -> Result<Vec<Asked>> {
         let typed = self.metric.iter().map(|text| Metric::parse(text));
-        let mut metrics: Vec<Metric> = typed.collect::<Result<_>>()?;
-        if metrics.is_empty() {
-            metrics.push(Metric::measured(Measured::Wall));
-        }
+        let metrics: Vec<Metric> = typed.collect::<Result<_>>()?;
         let strange = variants.iter().find(|v| !matches!(v.kind, Kind::Roost(_)));
         let of_roost = metrics
             .iter()

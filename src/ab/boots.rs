@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Kernel against kernel: a block is one boot of each variant, in a random order, and each boot has
-//! some runs. Their mean is the boot's value: what a boot does to all its runs (layout of memory,
-//! order of threads) is then a part of the scatter and not of the difference.
+//! Kernel against kernel: a turn is a boot, and each boot has some runs. Their mean is the boot's
+//! value: what a boot does to all its runs (layout of memory, order of threads) is then a part of
+//! the scatter and not of the difference.
 
 use super::design::Turn;
 use super::result::{Header, RUNS_MAX, Recorded, ResultFile};
@@ -171,7 +171,7 @@ pub fn boot_next(
 pub fn made(recorded: &Recorded) -> Option<(usize, usize)> {
     let header = &recorded.header;
     let each = header.warmups + header.boots?;
-    let all = header.rule.plan.max() * header.variants.len();
+    let all = header.design().turns(header.rule.plan.max());
     Some((recorded.runs.len() / each, all))
 }
 
@@ -181,7 +181,7 @@ pub fn interrupted(recorded: &Recorded) -> Option<String> {
     let each = header.warmups + header.boots?;
     let boots = recorded.runs.chunks(each);
     let mixed = boots.filter(|runs| {
-        let mut counted = runs.iter().filter(|run| run.block.is_some());
+        let mut counted = runs.iter().filter(|run| run.turn.is_some());
         let first = counted.next();
         counted.any(|run| Some(&run.boot) != first.map(|run| &run.boot))
     });

@@ -6,11 +6,11 @@ use super::boots::boot_next;
 use super::child::Workload;
 use super::metric::Measured;
 use super::progress::Shown;
-use super::real::needs::versions;
-use super::real::{Means, Real, facts, service};
+use super::real::needs::{program, versions};
+use super::real::{Means, Real, facts};
 use super::report::Report;
 use super::report::lkml::as_mail;
-use super::report::text::{colored, text};
+use super::report::text::{Shown as Parts, text};
 use super::result::{Recorded, ResultFile};
 use super::run::{End, Progress, run};
 use super::tasks::Task;
@@ -34,7 +34,12 @@ const STOPPED: &str = "stopped; continue with --resume and the same other argume
 const BOOT_DUE: u8 = 3;
 
 pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<ExitCode> {
-    if let Some(Look::Show { file, lkml }) = args.look.take() {
+    if let Some(Look::Show {
+        file,
+        lkml,
+        counters,
+    }) = args.look.take()
+    {
         ensure!(
             !(json && lkml),
             "--json cannot be combined with --lkml: that is no JSON"
@@ -42,23 +47,22 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<ExitCode> {
         let recorded = Recorded::read(&file)?;
         match lkml {
             true => print::text(&as_mail(&recorded)?).map(|_| ())?,
-            false => show(&recorded, json)?,
+            false => show(&recorded, json, counters)?,
         }
-        return Ok(ExitCode::SUCCESS);
+        return has_rounds(&recorded);
     }
+    let counters = args.counters;
     let mut task = args.task(facts(&Host::new(Path::new("/sys"))))?;
     let versions = versions(&task.header.variants()?);
     task.header.host.extend(versions);
-    match (task.too_few(), task.no_equivalence()) {
-        (Some(text), _) => say!("warning: {text}"),
-        (None, note) => note.iter().for_each(|text| say!("{text}")),
-    }
-    compare_variants(&task, json, stop)
+    task.header.host.extend(program(&task.command));
+    compare_variants(&task, json, counters, stop)
 }
 
 /// Tries changes of a base, and prints the result.
 pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
-    let task = args.task(facts(&Host::new(Path::new("/sys"))))?;
+    let mut task = args.task(facts(&Host::new(Path::new("/sys"))))?;
+    task.header.host.extend(program(&task.command));
     // The CPUs of the machine: our own affinity may allow only some of them.
     let cpus = Machine::read(Path::new("/sys"))?.cpus.len() as u32;
     let candidates = tune::candidates(&task.header.variants[0], cpus, task.header.scope)?;
@@ -87,16 +91,16 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
     printed.map(|_| ())
 }
 
-fn compare_variants(task: &Task, json: bool, stop: &Stop) -> Result<ExitCode> {
+fn compare_variants(task: &Task, json: bool, counters: bool, stop: &Stop) -> Result<ExitCode> {
     let (recorded, end) = record(task, stop, "")?;
     if let End::Boot(kernel) = end {
         boot_next(&recorded, &task.result, &kernel, task.next_boot.as_deref())?;
         return Ok(ExitCode::from(BOOT_DUE));
     }
-    show(&recorded, json)?;
+    show(&recorded, json, counters)?;
     match end {
         End::Stopped => bail!(STOPPED),
-        _ => Ok(ExitCode::SUCCESS),
+        _ => has_rounds(&recorded),
     }
 }
 
@@ -122,7 +126,6 @@ fn record(task: &Task, stop: &Stop, step: &'static str) -> Result<(Recorded, End
     let means = Means {
         host: Host::new(Path::new("/sys")),
         program: std::env::current_exe().context("cannot find this program")?,
-        call: &service::call,
         stopped: &stopped,
         warn: &|text| say!("warning: {text}"),
     };
@@ -147,20 +150,31 @@ fn record(task: &Task, stop: &Stop, step: &'static str) -> Result<(Recorded, End
     Ok((recorded, ended?))
 }
 
-/// On a terminal one line that changes with each run, elsewhere a line for each block.
+/// On a terminal one line that changes with each run, elsewhere a line for each turn.
 fn tell(progress: &mut Shown, now: &Progress) {
     match stderr().is_terminal() {
         true => replace_line(&progress.run(now)),
-        false => progress.block(now).map_or((), |line| say!("{line}")),
+        false => progress.turn(now).map_or((), |line| say!("{line}")),
     }
 }
 
-fn show(recorded: &Recorded, json: bool) -> Result<()> {
+fn show(recorded: &Recorded, json: bool, counters: bool) -> Result<()> {
     let report = Report::new(recorded)?;
+    let colors = print::colors();
+    let parts = Parts { colors, counters };
     match json {
         true => print::json(&report)?,
-        false if print::colors() => print::styled(&colored(&report))?,
-        false => print::text(&text(&report))?,
+        false if colors => print::styled(&text(&report, parts))?,
+        false => print::text(&text(&report, parts))?,
     };
     Ok(())
+}
+
+/// Fails if there cannot be a verdict.
+fn has_rounds(recorded: &Recorded) -> Result<ExitCode> {
+    ensure!(
+        recorded.rounds() > 0,
+        "there is no verdict: not one round of runs is complete"
+    );
+    Ok(ExitCode::SUCCESS)
 }

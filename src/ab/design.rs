@@ -1,128 +1,102 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which variant runs when. A block is one run of each variant, in an order that is drawn again
-//! for each block. So any drift affects all variants alike, and the signed-rank test assumes
-//! nothing else.
+//! Which variant runs when: a die with as many sides as there are variants decides before each run.
 //!
-//! A run may leave something behind for the next one: heat, a turbo budget, full caches. In a block
-//! of two the second run always follows the other variant, and in a longer one no run follows its
-//! own variant, so random order does not even that out. Uncounted runs do (`Settle`).
+//! A run may leave something behind for later ones: heat, a turbo budget, full caches, and for more
+//! than one run. Any order that balances the variants (pairs, blocks, turns) lets each variant
+//! follow the other more often than itself, so what is left behind looks like a difference. A die
+//! has no memory: what came before a run says nothing about its variant (`stats::turns`).
 //!
-//! The order of a block is a function of the seed and its number, so a resumed comparison continues
+//! First each variant runs once, in random order, so that there is something to compare with.
+//!
+//! The variant of a turn is a function of the seed and its number, so a resumed comparison goes on
 //! with the same order.
 
 use crate::util::rng::Rng;
-use serde::{Deserialize, Serialize};
 
 /// Random stream for orders only; other uses have other numbers.
 const ORDER: u64 = 0x6f72_6465_7200_0000;
-
-/// Where an uncounted run is made, so that counted runs do not follow different variants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Settle {
-    #[default]
-    Nowhere,
-    /// Before a block of two, unless the run before was of its first variant: both of its runs then
-    /// follow the same variant. That is a quarter more runs.
-    Blocks,
-    /// Before each run one of the first variant, unless that ran just before: all runs follow it.
-    /// That is two thirds more runs of three variants, and twice the runs of many.
-    Runs,
-}
-
-impl Settle {
-    /// The least that makes all runs of a block follow the same variant.
-    pub fn usual(variants: usize) -> Settle {
-        match variants {
-            0..=2 => Settle::Blocks,
-            _ => Settle::Runs,
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Design {
     pub seed: u64,
     pub variants: usize,
-    /// Runs of each variant before the first block. They are recorded but do not count.
+    /// Runs of each variant before the first turn. They are recorded but do not count.
     pub warmups: usize,
-    pub settle: Settle,
-    /// Counted runs of each boot, if each variant has boots of its own. Each boot has the warm-ups.
+    /// Counted runs of each boot, if a turn is a boot. Each boot has the warm-ups.
     pub boots: Option<usize>,
 }
 
-/// A place in the order of runs.
+/// A run in the order of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// None: it does not count.
-    pub block: Option<usize>,
+    /// Counts from 0; all counted runs of a boot have the same. None: a warm-up.
+    pub turn: Option<usize>,
     pub variant: usize,
+    /// The die decided the variant.
+    pub drawn: bool,
 }
 
 impl Design {
-    /// Number of counted runs in one block.
-    pub fn block_runs(&self) -> usize {
-        self.variants * self.boots.unwrap_or(1)
-    }
-
-    /// The variants in the order of this block.
-    pub fn block(&self, block: usize) -> Vec<usize> {
-        let mut rng = Rng::stream(self.seed ^ ORDER, block as u64);
+    /// The variant of a turn. The first turns are one of each, in random order.
+    fn variant(&self, turn: usize) -> usize {
+        let stream = |number: u64| Rng::stream(self.seed ^ ORDER, number);
+        if turn >= self.variants {
+            return stream(turn as u64).below(self.variants as u64) as usize;
+        }
+        let mut rng = stream(0);
         let mut order: Vec<usize> = (0..self.variants).collect();
         for end in (1..order.len()).rev() {
             order.swap(end, rng.below(end as u64 + 1) as usize);
         }
-        order
+        order[turn]
     }
 
-    /// All runs, up to the last one of this many blocks.
-    pub fn order(&self, blocks: usize) -> Vec<Turn> {
-        if let Some(counted) = self.boots {
-            return self.order_of_boots(blocks, counted);
-        }
-        let turn = |block: Option<usize>| move |variant: usize| Turn { block, variant };
-        let mut order: Vec<Turn> = Vec::new();
-        for _ in 0..self.warmups {
-            order.extend((0..self.variants).map(turn(None)));
-        }
-        for block in 0..blocks {
-            for (place, now) in self.block(block).into_iter().enumerate() {
-                let before = order.last().map(|turn| turn.variant);
-                let settled = self.settled(place, now).filter(|v| Some(*v) != before);
-                order.extend(settled.map(turn(None)));
-                order.push(turn(Some(block))(now));
-            }
-        }
-        order
-    }
-
-    fn order_of_boots(&self, blocks: usize, counted: usize) -> Vec<Turn> {
-        let boot = |(block, variant): (usize, usize)| {
-            let turn = move |block| Turn { block, variant };
-            let warm = std::iter::repeat_n(turn(None), self.warmups);
-            warm.chain(std::iter::repeat_n(turn(Some(block)), counted))
+    /// All runs of so many rounds; a round is as many turns as there are variants.
+    pub fn order(&self, rounds: usize) -> Vec<Turn> {
+        let warm = |variant: usize| {
+            let turn = Turn {
+                turn: None,
+                variant,
+                drawn: false,
+            };
+            std::iter::repeat_n(turn, self.warmups)
         };
-        let each = |block: usize| self.block(block).into_iter().map(move |v| (block, v));
-        (0..blocks).flat_map(each).flat_map(boot).collect()
+        let each_boot = self.boots.is_some();
+        let turn = |number: usize| {
+            let turn = Turn {
+                turn: Some(number),
+                variant: self.variant(number),
+                drawn: number >= self.variants,
+            };
+            let counted = std::iter::repeat_n(turn, self.boots.unwrap_or(1));
+            let before = each_boot.then(|| warm(turn.variant));
+            before.into_iter().flatten().chain(counted)
+        };
+        let first = (0..self.variants).filter(|_| !each_boot).flat_map(warm);
+        let turns = 0..self.turns(rounds);
+        first.chain(turns.flat_map(turn)).collect()
     }
 
-    /// The variant that the run `now`, at this place of its block, follows. None: any.
-    fn settled(&self, place: usize, now: usize) -> Option<usize> {
-        match self.settle {
-            Settle::Blocks if place == 0 => Some(now),
-            Settle::Runs => Some(0),
-            _ => None,
+    /// The number of turns of so many rounds, with the first of each variant.
+    pub fn turns(&self, rounds: usize) -> usize {
+        self.variants.saturating_mul(rounds.saturating_add(1))
+    }
+
+    /// The number of runs of so many rounds.
+    pub fn runs(&self, rounds: usize) -> usize {
+        let turns = self.turns(rounds);
+        match self.boots {
+            None => turns.saturating_add(self.variants.saturating_mul(self.warmups)),
+            Some(counted) => turns.saturating_mul(self.warmups.saturating_add(counted)),
         }
     }
 
-    /// The number of runs in the order of so many blocks, or more, without making it.
-    pub fn runs_at_most(&self, blocks: usize) -> usize {
-        let warm = self.variants.saturating_mul(self.warmups);
-        let warm = warm.saturating_mul(self.boots.map_or(1, |_| blocks));
-        let each = match self.settle {
-            Settle::Nowhere => self.block_runs(),
-            Settle::Blocks | Settle::Runs => self.block_runs().saturating_mul(2),
+    /// The number of whole rounds in so many runs.
+    pub fn rounds(&self, runs: usize) -> usize {
+        let turns = match self.boots {
+            None => runs.saturating_sub(self.variants * self.warmups),
+            Some(counted) => runs / (self.warmups + counted),
         };
-        blocks.saturating_mul(each).saturating_add(warm)
+        (turns / self.variants).saturating_sub(1)
     }
 }

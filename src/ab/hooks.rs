@@ -7,20 +7,17 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hooks {
-    /// Shell command to run once before the first run of this start, under the kernel's own
-    /// scheduler
+    /// Shell command before all runs of this start, under the kernel's own scheduler
     #[arg(long, value_name = "CMD")]
     #[serde(default)]
     pub setup: Option<String>,
 
-    /// Shell command to run before each run, after the switch to its variant, and not measured. It
-    /// runs on all CPUs, and with --scope workload under the first variant
+    /// Shell command before each run, not measured, such as 'make clean'
     #[arg(long, value_name = "CMD")]
     #[serde(default)]
     pub prepare: Option<String>,
 
-    /// Shell command to run once after the last run of this start, when the machine is as it was;
-    /// also after a failure or Ctrl-C
+    /// Shell command after all runs of this start, also after a failure
     #[arg(long, value_name = "CMD")]
     #[serde(default)]
     pub cleanup: Option<String>,

@@ -120,26 +120,22 @@ impl Metric {
         })
     }
 
-    pub fn measured(which: Measured) -> Metric {
-        Metric {
-            name: row_of(which).name.to_string(),
-            source: Source::Measured(which),
-            better: Direction::Lower,
-        }
-    }
-
-    /// Smallest difference between two possible values. None: unknown, take it from the values.
     /// `tick_s`: the kernel's tick.
-    pub fn step(&self, tick_s: f64) -> Option<Step<'static>> {
-        Some(match self.source.measured()? {
+    pub fn step(&self, tick_s: f64) -> Step {
+        let Some(measured) = self.source.measured() else {
+            return Step::Seen;
+        };
+        match measured {
             Measured::WakeupP50 | Measured::WakeupP99 => Step::Part(1.0),
-            // The clock is much finer than the noise of runs.
-            Measured::Wall => Step::Part(0.0),
             // Their sum is exact. The kernel divides it by where ticks found the command
             // (cputime_adjust()), and without a tick in the kernel all of it is `user`.
             Measured::User | Measured::System => Step::Unit(tick_s),
-            Measured::MaxRss | Measured::ContextSwitches | Measured::Migrations => Step::Unit(1.0),
-        })
+            // The clock is much finer than the noise of runs, and counts are exact.
+            Measured::Wall
+            | Measured::MaxRss
+            | Measured::ContextSwitches
+            | Measured::Migrations => Step::Part(0.0),
+        }
     }
 
     pub fn unit(&self) -> &'static str {

@@ -15,7 +15,7 @@ pub struct Shown {
     step: &'static str,
     /// Some line was printed.
     begun: bool,
-    /// The block that was printed last.
+    /// The turn that was printed last.
     shown: Option<usize>,
 }
 
@@ -32,7 +32,7 @@ impl Shown {
 
     /// A line for each run.
     pub fn run(&self, now: &Progress) -> String {
-        let uncounted = if now.block.is_none() {
+        let uncounted = if now.turn.is_none() {
             " (does not count)"
         } else {
             ""
@@ -51,12 +51,11 @@ impl Shown {
         )
     }
 
-    /// The line of the first run of each block, and of the first one before all blocks. None: it is
-    /// another run.
-    pub fn block(&mut self, now: &Progress) -> Option<String> {
+    /// The line of the first run, and of the first one of each turn. None: it is another run.
+    pub fn turn(&mut self, now: &Progress) -> Option<String> {
         let first = !std::mem::replace(&mut self.begun, true);
-        let next = now.block.is_some() && now.block != self.shown;
-        self.shown = now.block.or(self.shown);
+        let next = now.turn.is_some() && now.turn != self.shown;
+        self.shown = now.turn.or(self.shown);
         (first || next).then(|| self.run(now))
     }
 

@@ -4,9 +4,10 @@
 
 use super::boots::{self, Asked as AskedBoot, Booted};
 use super::condition::Seen;
-use super::design::{Design, Settle, Turn};
+use super::design::{Design, Turn};
 use super::hooks::Hooks;
 use super::metric::{Metric, usable};
+use super::stats::plan::Plan;
 use super::stats::verdict::{Direction, Rule};
 use super::variant::{Scope, Variant, parse_all};
 use crate::util::lock::{self, Lock};
@@ -16,7 +17,7 @@ use crate::util::whole_file;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// In the first line; another number means another format.
-pub const FORMAT: &str = "scx_roost ab 1";
+pub const FORMAT: &str = "scx_roost ab 2";
+/// Runs in blocks: one of each variant, in random order, with uncounted runs between blocks.
+const IN_BLOCKS: &str = "scx_roost ab 1";
 /// The longest result file that is read.
 const BYTES_MAX: u64 = 1 << 30;
 /// Bytes of a run in the file, at most: it has a few hundred, with all counters a few thousand.
@@ -58,9 +61,7 @@ pub struct Header {
     pub rule: Rule,
     pub seed: u64,
     pub warmups: usize,
-    #[serde(default)]
-    pub settle: Settle,
-    /// Counted runs of each boot, if a block is a boot of each variant.
+    /// Counted runs of each boot, if a turn is a boot.
     #[serde(default)]
     pub boots: Option<usize>,
     #[serde(default)]
@@ -80,15 +81,19 @@ pub struct Asked {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Repetition {
     pub number: usize,
-    /// None: a warm-up.
-    pub block: Option<usize>,
+    /// None: a warm-up. Runs of one boot have the same.
+    #[serde(alias = "block")]
+    pub turn: Option<usize>,
     pub variant: String,
+    /// A die decided the variant.
+    #[serde(default)]
+    pub drawn: bool,
     /// By name of the metric.
     pub values: BTreeMap<String, f64>,
     /// Growth of the scheduler's counters.
     pub counters: BTreeMap<String, u64>,
     pub seen: Seen,
-    /// The boot that it was made in, if a block is a boot of each variant.
+    /// The boot that it was made in, if a turn is a boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<Booted>,
 }
@@ -108,7 +113,6 @@ impl Header {
             seed: self.seed,
             variants: self.variants.len(),
             warmups: self.warmups,
-            settle: self.settle,
             boots: self.boots,
         }
     }
@@ -151,8 +155,11 @@ impl Header {
             self.version,
             other.version
         );
-        let by_boot = |name: &str| self.boots.is_some() && boots::OF_BOOT.contains(&name);
-        for (name, value) in other.host.iter().filter(|(name, _)| !by_boot(name)) {
+        // --setup may build the program anew.
+        let may_change = |name: &str| {
+            name == "program" || self.boots.is_some() && boots::OF_BOOT.contains(&name)
+        };
+        for (name, value) in other.host.iter().filter(|(name, _)| !may_change(name)) {
             let then = self.host.get(name).map_or("unknown", String::as_str);
             if self.variants.contains(name) {
                 // A scheduler that answered too late has no version.
@@ -192,6 +199,7 @@ impl Header {
         let Value::Object(mut plan) = serde_json::to_value(self)? else {
             bail!("a header has names");
         };
+        // Runs in blocks cannot be continued: `format` stays.
         for of_this_time in ["version", "began", "host", "timeout_s", "user"] {
             plan.remove(of_this_time);
         }
@@ -210,7 +218,7 @@ impl Header {
         ensure!(self.warmups <= RUNS_MAX, "warmups are {}", self.warmups);
         self.scope.check(&self.variants()?)?;
         boots::check(&self, &self.variants()?)?;
-        let runs = self.design().runs_at_most(self.rule.plan.max());
+        let runs = self.design().runs(self.rule.plan.max());
         ensure!(
             runs <= ALL_RUNS_MAX,
             "it would have {runs} runs: at most {ALL_RUNS_MAX} runs are possible"
@@ -221,24 +229,27 @@ impl Header {
 }
 
 impl Repetition {
-    /// Fails unless this is run `at` of the plan, whose turn is `turn`, with a usable value of each
-    /// metric.
+    /// Fails unless this is run `at`, whose turn is `due`, with a usable value of each metric.
+    /// `due` is None for a run in blocks.
     fn checked(
         self,
         at: usize,
-        turn: Turn,
-        header: &Header,
+        due: Option<Turn>,
         metrics: &[Metric],
+        header: &Header,
     ) -> Result<Repetition> {
         ensure!(
             self.number == at,
             "it is run {}, expected {at}",
             self.number
         );
-        let variant = &header.variants[turn.variant];
+        let as_due = due.is_none_or(|due| {
+            (self.turn, self.drawn) == (due.turn, due.drawn)
+                && self.variant == header.variants[due.variant]
+        });
         ensure!(
-            self.block == turn.block && self.variant == *variant,
-            "run {at} is of {}, expected {variant}",
+            as_due && header.variants.contains(&self.variant),
+            "run {at} is of {}, which is not its turn",
             self.variant
         );
         let missing = metrics
@@ -317,6 +328,7 @@ impl Recorded {
         let mut lines = text.lines();
         let header = header(lines.next().context("it is empty")?)?;
         let metrics = header.metrics()?;
+        let in_blocks = header.format == IN_BLOCKS;
         let order = header.order();
         let (mut runs, mut failed, mut asked) = (Vec::new(), Vec::new(), None);
         for (at, line) in lines.enumerate() {
@@ -329,24 +341,67 @@ impl Recorded {
                     failed.push(run.checked(runs.len(), &header)?);
                     return Ok(());
                 }
-                let at = runs.len();
-                let all = order.len();
-                let turn = order.get(at);
-                let turn =
-                    turn.with_context(|| format!("there are only {all} runs, and it is one more"))?;
+                let (at, all) = (runs.len(), order.len());
+                let due = order.get(at).copied().filter(|_| !in_blocks);
+                ensure!(
+                    in_blocks || due.is_some(),
+                    "there are only {all} runs, and it is one more"
+                );
                 let run: Repetition = serde_json::from_str(line).context("it is not a run")?;
-                runs.push(run.checked(at, *turn, &header, &metrics)?);
+                runs.push(run.checked(at, due, &metrics, &header)?);
                 asked = None;
                 Ok(())
             };
             read().with_context(|| format!("line {}", at + 2))?;
         }
-        Ok(Recorded {
+        let mut recorded = Recorded {
             header,
             runs,
             failed,
             asked,
-        })
+        };
+        if in_blocks {
+            recorded.tell_drawn_runs();
+        }
+        Ok(recorded)
+    }
+
+    /// For runs in blocks of two variants: of the first run after a block a coin decided the
+    /// variant, whether that run counted then or not. It told the variants of the others.
+    fn tell_drawn_runs(&mut self) {
+        let mut counted = 0;
+        let mut ends_block = true;
+        for (at, run) in self
+            .runs
+            .iter_mut()
+            .skip(2 * self.header.warmups)
+            .enumerate()
+        {
+            counted += usize::from(run.turn.is_some());
+            run.drawn = ends_block;
+            ends_block = run.turn.is_some() && counted.is_multiple_of(2);
+            run.turn = Some(at);
+        }
+        // A plan that is not complete has no look, and neither has one that stopped by a verdict.
+        let plan = self.header.rule.plan;
+        let complete = plan == Plan::Fixed(counted / 2);
+        let most = if complete {
+            self.rounds()
+        } else {
+            plan.max().max(self.rounds() + 1)
+        };
+        self.header.rule.plan = Plan::Fixed(most.max(1));
+    }
+
+    /// The number of whole rounds.
+    pub fn rounds(&self) -> usize {
+        self.header.design().rounds(self.runs.len())
+    }
+
+    /// The turns with a run that failed and was repeated.
+    pub fn failed_turns(&self) -> BTreeSet<usize> {
+        let turn = |failed: &FailedRun| self.runs.get(failed.failed)?.turn;
+        self.failed.iter().filter_map(turn).collect()
     }
 }
 
@@ -363,7 +418,7 @@ fn header(line: &str) -> Result<Header> {
     let format = json.get("format").and_then(Value::as_str);
     let format = format.context("it is not a result file of scx_roost ab")?;
     ensure!(
-        format == FORMAT,
+        [FORMAT, IN_BLOCKS].contains(&format),
         "it has the format '{format}', but this version reads '{FORMAT}'"
     );
     // Of a workload of a suite, whose comparisons shared the error.
@@ -372,8 +427,14 @@ fn header(line: &str) -> Result<Header> {
         json["mirrored"] != true && json["sides"].is_null() && !of_suite,
         "it was made with --mirror, --concurrent, --suite or --parameter, which this version does not have: show it with the version that made it"
     );
+    let in_blocks = format == IN_BLOCKS;
     let header = serde_json::from_value::<Header>(json).map_err(anyhow::Error::from);
-    header.and_then(Header::checked).context("line 1")
+    let header = header.and_then(Header::checked).context("line 1")?;
+    ensure!(
+        !in_blocks || header.variants.len() == 2 && header.boots.is_none(),
+        "its runs are in blocks of more than two variants or of boots, which this version does not judge: show it with the version that made it"
+    );
+    Ok(header)
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>> {

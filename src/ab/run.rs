@@ -4,7 +4,7 @@
 use super::analysis;
 use super::boots::{self, Boot};
 use super::child::Failure;
-use super::design::{Settle, Turn};
+use super::design::Turn;
 use super::machine::{Machine, Taken};
 use super::metric::{MEASURED, Metric};
 use super::result::{FailedRun, Header, Recorded, Repetition, ResultFile};
@@ -21,7 +21,7 @@ pub struct Progress<'a> {
     pub all: usize,
     pub variant: &'a str,
     /// None: it does not count.
-    pub block: Option<usize>,
+    pub turn: Option<usize>,
 }
 
 /// How it ended.
@@ -107,7 +107,7 @@ impl Session<'_> {
             let number = recorded.runs.len();
             let turn = self.order[number];
             let variant = self.variants[turn.variant].clone();
-            self.tell(number, &variant, turn.block, tell);
+            self.tell(number, &variant, turn.turn, tell);
             let (values, taken) = match self.taken(&variant) {
                 Ok(taken) => taken,
                 Err(Failure::Stopped) => return Ok(End::Stopped),
@@ -115,8 +115,9 @@ impl Session<'_> {
             };
             let run = Repetition {
                 number,
-                block: turn.block,
+                turn: turn.turn,
                 variant: variant.name,
+                drawn: turn.drawn,
                 values,
                 counters: taken.counters,
                 seen: taken.seen,
@@ -129,8 +130,7 @@ impl Session<'_> {
         Ok(End::Done)
     }
 
-    /// Runs again, without recording it, what came before the next run, so that this follows the
-    /// same after a break: the run before it, or the warm-ups of a boot that was interrupted.
+    /// Makes the warm-ups of a boot that was interrupted again, without recording them.
     fn take_up(
         &mut self,
         recorded: &mut Recorded,
@@ -138,11 +138,7 @@ impl Session<'_> {
         tell: &mut dyn FnMut(&Progress),
     ) -> Result<Option<End>> {
         let number = recorded.runs.len();
-        let settles = self.header.settle != Settle::Nowhere;
-        let again = match boots::warmed_again(self.header, number) {
-            None if settles => number.saturating_sub(1)..number,
-            again => again.unwrap_or_default(),
-        };
+        let again = boots::warmed_again(self.header, number).unwrap_or_default();
         for before in again {
             if stopped() {
                 return Ok(Some(End::Stopped));
@@ -162,14 +158,14 @@ impl Session<'_> {
         &self,
         number: usize,
         variant: &Variant,
-        block: Option<usize>,
+        turn: Option<usize>,
         tell: &mut dyn FnMut(&Progress),
     ) {
         tell(&Progress {
             number,
             all: self.order.len(),
             variant: &variant.name,
-            block,
+            turn,
         });
     }
 
@@ -249,27 +245,20 @@ fn of_the_machine(failure: Failure) -> Failure {
 
 /// True if another run is to be made.
 fn lacks(recorded: &Recorded) -> Result<bool> {
-    let header = &recorded.header;
-    let all = header.rule.plan.max();
-    Ok(analysis::blocks(header, &recorded.runs) < all && !enough(recorded)?)
+    let (header, made) = (&recorded.header, recorded.runs.len());
+    let all = header.design().runs(header.rule.plan.max());
+    Ok(made < all && !enough(recorded)?)
 }
 
 /// True at a declared look, and only there, if every comparison has a verdict.
 fn enough(recorded: &Recorded) -> Result<bool> {
-    let (header, runs) = (&recorded.header, &recorded.runs);
+    let (header, made) = (&recorded.header, recorded.runs.len());
     let Plan::Auto(_) = header.rule.plan else {
         return Ok(false);
     };
-    let blocks = analysis::blocks(header, runs);
-    let at_look = header.rule.plan.times().contains(&blocks) && ends_block(header, runs);
-    Ok(at_look && settled(&analysis::judged(header, runs, &recorded.failed)?))
-}
-
-/// True if the last run completed a block.
-fn ends_block(header: &Header, runs: &[Repetition]) -> bool {
-    let counted = runs.iter().filter(|run| run.block.is_some()).count();
-    runs.last().is_some_and(|run| run.block.is_some())
-        && counted.is_multiple_of(header.design().block_runs())
+    let at = |rounds: &usize| header.design().runs(*rounds) == made;
+    let at_look = header.rule.plan.times().iter().any(at);
+    Ok(at_look && settled(&analysis::judged(recorded)?))
 }
 
 /// Rounds to 12 digits. These survive JSON, so a report is the same before and after writing.

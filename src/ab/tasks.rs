@@ -3,14 +3,11 @@
 
 use super::args::{AbArgs, TuneArgs};
 use super::boots;
-use super::design::Settle;
 use super::result::Header;
-use super::stats::plan::{MAX_BLOCKS, Plan};
-use super::stats::verdict::EQUIVALENT_MIN;
+use super::stats::plan::{MAX_ROUNDS, can_tell};
 use super::tune::PASS;
 use super::variant::{Variant, parse_all};
 use crate::util::refusal::BadUsage;
-use crate::util::text::count;
 use crate::util::user::User;
 use anyhow::{Result, anyhow, bail};
 use std::collections::BTreeMap;
@@ -32,44 +29,51 @@ pub struct Task {
     pub next_boot: Option<String>,
 }
 
-/// The least number of blocks with which one of `comparisons` comparisons can show a difference.
-fn least_blocks(comparisons: usize, alpha: f64) -> Option<usize> {
-    (1..=MAX_BLOCKS).find(|n| Plan::Fixed(*n).can_tell(comparisons, alpha))
+/// Fails if no comparison can show a difference, whatever the runs are.
+fn check_plan(header: &Header) -> Result<()> {
+    let (rule, design) = (&header.rule, header.design());
+    let others = header.variants.len() - 1;
+    let alpha = rule.alpha / (others * header.metrics.len()) as f64;
+    // By this order some variant may have few runs.
+    let can = |rounds: usize| {
+        let order = design.order(rounds);
+        let drawn = |v: usize| {
+            order
+                .iter()
+                .filter(move |t| t.drawn && [0, v].contains(&t.variant))
+        };
+        (1..=others).all(|v| can_tell(drawn(v).count() / design.boots.unwrap_or(1), alpha))
+    };
+    let n = rule.plan.max();
+    if can(n) {
+        return Ok(());
+    }
+    let enough = (n..=MAX_ROUNDS).find(|rounds| can(*rounds));
+    bail!(
+        "-n {n}: so few runs find nothing, whatever is measured: give -n {} or more",
+        enough.unwrap_or(MAX_ROUNDS)
+    )
 }
 
-impl Task {
-    /// A warning if no comparison can show a difference, whatever the runs are.
-    pub fn too_few(&self) -> Option<String> {
-        let (header, rule) = (&self.header, self.header.rule);
-        // Each other variant with the first, by metric.
-        let all = (header.variants.len() - 1) * header.metrics.len();
-        let enough = least_blocks(all, rule.alpha)?;
-        (!rule.plan.can_tell(all, rule.alpha)).then(|| {
-            format!(
-                "{} blocks are too few to find a difference in {}, whatever is measured: give -n {} or more",
-                rule.plan.max(),
-                count(all, "comparison"),
-                enough
-            )
-        })
-    }
-
-    /// A note if no comparison can end as `equivalent`, whatever the runs are.
-    pub fn no_equivalence(&self) -> Option<String> {
-        let blocks = self.header.rule.plan.max();
-        (blocks < EQUIVALENT_MIN).then(|| {
-            format!(
-                "{blocks} blocks can show a difference, but not that there is none: 'equivalent' needs {EQUIVALENT_MIN} (-n {EQUIVALENT_MIN} or -n auto)"
-            )
-        })
-    }
+/// The result file where none was named: the first name that is free, or to continue, the last that
+/// is not.
+fn numbered(resume: bool) -> PathBuf {
+    let name = |n: u32| match n {
+        1 => PathBuf::from("ab.jsonl"),
+        n => PathBuf::from(format!("ab-{n}.jsonl")),
+    };
+    let free = (1..).find(|n| !name(*n).exists()).unwrap_or(1);
+    name(if resume { (free - 1).max(1) } else { free })
 }
 
 impl AbArgs {
     /// `facts` about the machine go into the result.
     pub fn task(mut self, facts: BTreeMap<String, String>) -> Result<Task> {
-        if self.resume {
-            self.runs.goes_on_with(&self.result)?;
+        if self.result.is_none() {
+            self.result = Some(numbered(self.resume));
+        }
+        if let Some(result) = self.result.as_ref().filter(|_| self.resume) {
+            self.runs.goes_on_with(result)?;
         }
         self.checked_task(facts).map_err(|e| BadUsage(e).into())
     }
@@ -80,17 +84,15 @@ impl AbArgs {
             .runs
             .header(self.variant, &variants, self.plan, facts)?;
         header.boots = self.across_boots;
-        if self.across_boots.is_some() {
-            header.settle = Settle::Nowhere;
-        }
         header.scope.check(&variants)?;
         boots::check(&header, &variants)?;
+        check_plan(&header)?;
         Ok(Task {
             header,
             user: self.runs.whose()?,
             command: self.runs.command,
             timeout: self.runs.timeout,
-            result: self.result,
+            result: self.result.unwrap_or_default(),
             resume: self.resume,
             next_boot: self.next_boot,
         })
@@ -112,14 +114,10 @@ impl TuneArgs {
         let base = [Variant::parse(&self.base).map_err(BadUsage)?];
         let header = self.runs.header(vec![self.base], &base, self.plan, facts);
         let header = header.map_err(BadUsage)?;
-        let alpha = header.rule.alpha;
         // The last comparison compares one variant with the base.
-        if let Some(least) = least_blocks(1, alpha).filter(|_| !self.plan.can_tell(1, alpha)) {
-            bail!(
-                "-n {}: too few blocks to find anything, whatever is measured: give -n {least} or more",
-                self.plan.max()
-            );
-        }
+        let mut last = header.clone();
+        last.variants.push(last.variants[0].clone());
+        check_plan(&last).map_err(BadUsage)?;
         Ok(Task {
             header,
             user: self.runs.whose()?,

@@ -4,8 +4,7 @@
 //! with the base on new runs, so the error of that comparison is the error of the whole.
 
 use super::cpus::Cpus;
-use super::design::Settle;
-use super::report::{Report, VariantReport, effect, verdict_name};
+use super::report::{Report, VariantReport, shift, verdict_name};
 use super::result::{Header, Recorded};
 use super::stats::plan::Plan;
 use super::stats::verdict::{Direction, Judged, Verdict};
@@ -17,8 +16,8 @@ use crate::policy::features::{
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-/// Blocks of the pass and of the pruning: the fewest that allow any verdict.
-const BLOCKS: usize = 6;
+/// Runs of each variant in the pass and in the pruning, on average.
+const RUNS: usize = 6;
 /// Number of changes that are combined.
 const LEFT: usize = 3;
 pub const PASS: &str = "pass";
@@ -97,12 +96,11 @@ pub fn tune(confirm: &Header, candidates: &[String], run: Run) -> Result<Tuned> 
         let mut header = confirm.clone();
         header.variants.extend_from_slice(variants);
         header.rule.plan = plan;
-        header.settle = Settle::usual(header.variants.len());
         run(&header, step)
     };
     let mut tried = Vec::new();
     let mut better = |variants: &[String], step: &'static str| {
-        let recorded = compare(variants, Plan::Fixed(BLOCKS), step)?;
+        let recorded = compare(variants, Plan::Fixed(RUNS), step)?;
         let mut all = tried_in(step, &Report::new(&recorded)?);
         all.sort_by(|a, b| b.acted.cmp(&a.acted).then(a.effect.total_cmp(&b.effect)));
         tried.extend_from_slice(&all);
@@ -167,10 +165,11 @@ fn tried_in(step: &'static str, report: &Report) -> Vec<Tried> {
 }
 
 impl Tuned {
-    /// The best variant, if its verdict is `better`.
+    /// The best variant, if its verdict is `better` by more than the margin.
     pub fn found(&self) -> Option<&str> {
         let best = self.best.as_ref();
-        let best = best.filter(|(_, judged)| judged.verdict == Verdict::Better);
+        let best =
+            best.filter(|(_, judged)| judged.verdict == Verdict::Better && !judged.within_margin);
         best.map(|(variant, _)| variant.as_str())
     }
 
@@ -188,8 +187,12 @@ impl Tuned {
         let Some((best, judged)) = &self.best else {
             return Ok(text + &format!("No change was better than {base}.\n"));
         };
-        let (told, change) = (verdict_name(judged.verdict), effect(judged, ""));
-        text += &format!("Compared with new runs: {best} is {told}: {change}\n");
+        let (told, change) = (verdict_name(judged.verdict), shift(judged, ""));
+        let less = match judged.within_margin {
+            true => ", which is less than the margin",
+            false => "",
+        };
+        text += &format!("Compared with new runs: {best} is {told}: {change}{less}\n");
         Ok(match (self.found(), Variant::parse(best)?.kind) {
             (Some(_), Kind::Roost(roost)) => {
                 text + &format!("Its options: {}\n", options(&roost.0).join(" "))

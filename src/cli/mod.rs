@@ -19,6 +19,7 @@ use crate::clients::monitor;
 use crate::daemon::control::{Origin, Reading};
 use crate::policy::config::{Config, FOLDER, ctl_path_beside};
 use crate::util::refusal::{BadConfig, BadUsage};
+use crate::util::version;
 use anyhow::{Result, anyhow, bail, ensure};
 use args::{Alone, Cli, Client, ConfigVerb, MachineArgs, RunArgs, Sub, SysfsArg, Text};
 use clap::error::ErrorKind;
@@ -211,7 +212,7 @@ fn without_command(command: &clap::Command, words: &[OsString]) -> anyhow::Error
 }
 
 /// Whether `word` is the name of a subcommand.
-#[cfg(feature = "ab")]
+#[cfg(feature = "internals")]
 pub fn is_subcommand(word: &str) -> bool {
     Cli::command().find_subcommand(word).is_some()
 }
@@ -542,11 +543,7 @@ impl MachineArgs {
 
 /// With the commit, if that is known, as schedulers of scx have it.
 pub fn version() -> String {
-    let mut version = env!("CARGO_PKG_VERSION").to_string();
-    if !env!("ROOST_COMMIT").is_empty() {
-        version += concat!("-g", env!("ROOST_COMMIT"));
-    }
-    let version = scx_utils::build_id::full_version(&version);
+    let version = scx_utils::build_id::full_version(&version::number());
     format!("scx_roost {version}")
 }
 

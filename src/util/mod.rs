@@ -21,5 +21,6 @@ pub mod stderr;
 pub mod stop;
 pub mod text;
 pub mod user;
+pub mod version;
 pub mod wall_clock;
 pub(crate) mod whole_file;

@@ -5,9 +5,10 @@ use crate::played::{Played, header};
 use clap::Parser;
 use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::boots::{Asked, Boot, Booted, came_up, made};
+use scx_roost::ab::child::Failure;
 use scx_roost::ab::report::Report;
 use scx_roost::ab::report::lkml::as_mail;
-use scx_roost::ab::report::text::text;
+use scx_roost::ab::report::text::{Shown, text};
 use scx_roost::ab::result::{Header, Recorded, ResultFile};
 use scx_roost::ab::run::{End, run};
 use scx_roost::ab::stats::plan::Plan;
@@ -17,10 +18,10 @@ use std::path::Path;
 
 const KERNELS: [&str; 2] = ["eevdf@kernel=7.0.12-mine", "eevdf@kernel=7.2.13"];
 
-fn across(blocks: usize) -> Header {
+fn across(rounds: usize) -> Header {
     Header {
         boots: Some(3),
-        ..header(&KERNELS, Plan::Fixed(blocks))
+        ..header(&KERNELS, Plan::Fixed(rounds))
     }
 }
 
@@ -49,7 +50,7 @@ fn boot(kernel: &str, id: usize) -> Boot {
 
 /// The other kernel is slower by 10 %. `begun` is on another host's kernel each time.
 #[test]
-fn a_block_is_a_boot_of_each_kernel() {
+fn a_turn_is_a_boot() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r");
     let mut header = across(6);
@@ -73,24 +74,24 @@ fn a_block_is_a_boot_of_each_kernel() {
         assert_eq!(again.runs.len(), recorded.runs.len());
         assert!(matches!(end, End::Boot(_)));
     };
-    // A boot for each of two kernels in six blocks, after the first.
-    assert_eq!(kernels.len(), 1 + 12);
-    assert_eq!(made(&recorded), Some((12, 12)));
-    assert_eq!(recorded.runs.len(), 12 * (1 + 3));
-    for (runs, kernel) in recorded.runs.chunks(4).zip(&kernels[1..]) {
+    // A boot of each kernel, and two for each of six rounds, after the first one.
+    assert_eq!(kernels.len(), 1 + 14);
+    assert_eq!(made(&recorded), Some((14, 14)));
+    assert_eq!(recorded.runs.len(), 14 * (1 + 3));
+    for (turn, (runs, kernel)) in recorded.runs.chunks(4).zip(&kernels[1..]).enumerate() {
         assert!(
             runs.iter()
                 .all(|run| run.variant.ends_with(kernel.as_str()))
         );
         assert!(runs.iter().all(|run| run.boot == runs[0].boot));
-        let blocks: Vec<bool> = runs.iter().map(|run| run.block.is_some()).collect();
-        assert_eq!(blocks, [false, true, true, true]);
+        let turns: Vec<Option<usize>> = runs.iter().map(|run| run.turn).collect();
+        assert_eq!(turns, [None, Some(turn), Some(turn), Some(turn)]);
     }
     let report = Report::new(&recorded).unwrap();
     let judged = report.metrics[0].variants[1].judged.as_ref().unwrap();
-    assert_eq!((judged.verdict, judged.blocks), (Verdict::Worse, 6));
-    let text = text(&report);
-    let told = "6 blocks planned, each a boot of each variant with 3 runs that count, 1 warm-up";
+    assert_eq!((judged.verdict, judged.rounds), (Verdict::Worse, 6));
+    let text = text(&report, Shown::default());
+    let told = "-n 6, each a boot with 3 runs that count, 1 warm-up of each variant";
     assert!(
         text.contains(told) && !text.contains("interrupted"),
         "{text}"
@@ -138,9 +139,10 @@ fn a_kernel_that_did_not_come_up_is_an_error() {
     assert!(ended.is_err() && machine.asked.is_empty());
 }
 
-/// The machine went down within a boot.
+/// Stopped within a boot, it makes the warm-ups again, without recording them. A value of several
+/// boots is reported.
 #[test]
-fn an_interrupted_boot_is_reported() {
+fn an_interrupted_boot_begins_with_its_warm_ups_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (path, header) = (folder.path().join("r"), across(1));
     let mut machine = Played::new(1);
@@ -150,11 +152,20 @@ fn an_interrupted_boot_is_reported() {
         panic!("another kernel is due");
     };
     machine.boot = boot(&first, 1);
-    let (mut recorded, _) = start(&header, &path, &mut machine);
+    machine.fails = Some((3, || Failure::Stopped));
+    let (recorded, end) = start(&header, &path, &mut machine);
+    assert_eq!((end, recorded.runs.len()), (End::Stopped, 2));
+    machine.fails = None;
+    machine.asked.clear();
+    let (mut recorded, end) = start(&header, &path, &mut machine);
+    assert!(matches!(end, End::Boot(_)));
+    // A warm-up, which is not recorded, and the two runs that were left.
+    assert_eq!(recorded.runs.len(), 4);
+    assert_eq!(machine.asked.len(), 1 + 3 + 1);
     let warned = |recorded: &Recorded| Report::new(recorded).unwrap().warnings.concat();
     assert!(!warned(&recorded).contains("interrupted"));
     // A warm-up in another boot does not count.
-    assert_eq!(recorded.runs[0].block, None);
+    assert_eq!(recorded.runs[0].turn, None);
     recorded.runs[0].boot.as_mut().unwrap().id = "0".to_string();
     assert!(!warned(&recorded).contains("interrupted"));
     recorded.runs[3].boot.as_mut().unwrap().id = "2".to_string();

@@ -2,9 +2,8 @@
 //! Where a command may run: lists of CPUs, machines, and the command itself.
 
 use crate::child::{alone, lives, runs, workload};
-use crate::played::header;
+use crate::played::{header, played_runs};
 use scx_roost::ab::analysis::judged;
-use scx_roost::ab::args::EXAMPLES;
 use scx_roost::ab::child::{Workload, become_subreaper, run};
 use scx_roost::ab::cpus::{Cpus, check, cores};
 use scx_roost::ab::report::{Report, summary};
@@ -85,7 +84,6 @@ fn a_variant_says_where_the_command_may_run() {
         scx.kind,
         Kind::Scx(vec!["/usr/bin/scx_lavd".into(), "--performance".into()])
     );
-    assert!(EXAMPLES.contains("--variant pinned"));
     let error = |name: &str| format!("{:#}", Variant::parse(name).unwrap_err());
     assert!(
         error("roost@cpus=a")
@@ -171,8 +169,11 @@ fn a_process_that_leaves_its_cpus_is_found() {
 fn where_it_runs_is_a_difference_that_acts() {
     let verdict = |other: &str| {
         let header = header(&["mainline", other], Plan::Fixed(30));
-        let runs = crate::played::played_runs(&header, 1);
-        judged(&header, &runs, &[]).unwrap()[0].verdict
+        let recorded = Recorded {
+            runs: played_runs(&header, 1),
+            ..Recorded::new(header)
+        };
+        judged(&recorded).unwrap()[0].verdict
     };
     let feature = "mainline+prev_core=on";
     assert_eq!(verdict(feature), Verdict::NotExercised);
@@ -187,10 +188,8 @@ fn reports_say_where() {
     let mut header = header(&["eevdf", "pinned", scx], Plan::Fixed(6));
     header.host.insert("cores".into(), "0-31".into());
     let recorded = Recorded {
-        runs: crate::played::played_runs(&header, 1),
-        failed: Vec::new(),
-        asked: None,
-        header,
+        runs: played_runs(&header, 1),
+        ..Recorded::new(header)
     };
     let said = summary(&Report::new(&recorded).unwrap());
     assert!(

@@ -7,6 +7,8 @@ use scx_roost::ab::analysis;
 use scx_roost::ab::report::Report;
 use scx_roost::ab::result::{Header, Recorded, ResultFile};
 use scx_roost::ab::stats::plan::Plan;
+use scx_roost::ab::stats::verdict::Verdict;
+use serde_json::{Value, json};
 use std::fs;
 
 const TWO: [&str; 2] = ["mainline", "roost"];
@@ -34,10 +36,10 @@ fn a_broken_file_is_reported_in_a_sentence() {
         ("{}\n".into(), "it is not a result file of scx_roost ab"),
         (
             "{\"format\":\"scx_roost ab 9\"}\n".into(),
-            "it has the format 'scx_roost ab 9', but this version reads 'scx_roost ab 1'",
+            "it has the format 'scx_roost ab 9', but this version reads 'scx_roost ab 2'",
         ),
         (
-            "{\"format\":\"scx_roost ab 1\"}\n".into(),
+            "{\"format\":\"scx_roost ab 2\"}\n".into(),
             "line 1: missing field",
         ),
         (
@@ -49,20 +51,20 @@ fn a_broken_file_is_reported_in_a_sentence() {
             "line 1: unknown metric 'walls'",
         ),
         (
-            replaced("\"settle\":", "\"mirrored\":true,\"settle\":"),
+            replaced("\"boots\":", "\"mirrored\":true,\"boots\":"),
             "it was made with --mirror, --concurrent, --suite or --parameter, which",
         ),
         (
-            replaced("\"settle\":", "\"sides\":[\"0-3\",\"4-7\"],\"settle\":"),
+            replaced("\"boots\":", "\"sides\":[\"0-3\",\"4-7\"],\"boots\":"),
             "it was made with --mirror, --concurrent, --suite or --parameter, which",
         ),
         (
-            replaced("\"power\":0.8", "\"power\":0.8,\"suite\":14"),
+            replaced("\"margin\":0.02", "\"margin\":0.02,\"suite\":14"),
             "--suite or --parameter, which this version does not have",
         ),
         (
             replaced("\"fixed\":6", "\"fixed\":0"),
-            "line 1: 1 to 10000 blocks",
+            "line 1: 1 to 1000 runs",
         ),
         (
             replaced("\"alpha\":0.05", "\"alpha\":0.5"),
@@ -73,7 +75,7 @@ fn a_broken_file_is_reported_in_a_sentence() {
             "line 1: mainline names no kernel",
         ),
         (
-            replaced("\"roost\"", &many).replace("\"fixed\":6", "\"fixed\":10000"),
+            replaced("\"roost\"", &many).replace("\"warmups\":1", "\"warmups\":10000"),
             "runs: at most 131072 runs are possible",
         ),
         (
@@ -84,15 +86,19 @@ fn a_broken_file_is_reported_in_a_sentence() {
         (line(0) + &line(2), "line 2: it is run 1, expected 0"),
         (
             replaced("\"variant\":\"mainline\"", "\"variant\":\"roost\""),
-            "line 2: run 0 is of roost, expected mainline",
+            "line 2: run 0 is of roost, which is not its turn",
         ),
         (
             replaced("\"wall\":", "\"wail\":"),
             "line 2: run 0 has no wall",
         ),
         (
-            text.clone() + &line(14).replace("\"number\":13", "\"number\":14"),
-            "line 16: there are only 14 runs, and it is one more",
+            replaced("\"drawn\":true", "\"drawn\":false"),
+            "which is not its turn",
+        ),
+        (
+            text.clone() + &line(16).replace("\"number\":15", "\"number\":16"),
+            "line 18: there are only 16 runs, and it is one more",
         ),
     ];
     let folder = tempfile::tempdir().unwrap();
@@ -123,14 +129,73 @@ fn no_part_of_a_file_brings_it_down() {
 }
 
 #[test]
-fn a_value_that_is_missing_pairs_nothing() {
+fn a_value_that_is_missing_compares_nothing() {
     for variant in TWO {
         let mut recorded = complete();
         let run = recorded.runs.iter_mut().rfind(|r| r.variant == variant);
         run.unwrap().values.clear();
-        let judged = analysis::judged(&recorded.header, &recorded.runs, &recorded.failed).unwrap();
-        assert_eq!(judged[0].blocks, 0, "{variant}");
+        let judged = analysis::judged(&recorded).unwrap().remove(0);
+        assert_eq!((judged.shift, judged.interval), (None, None), "{variant}");
     }
+}
+
+/// Blocks of both variants in random order, each after an uncounted run of its first variant unless
+/// that ran last: the first run after a block was drawn. Such a file cannot be continued.
+#[test]
+fn a_file_with_runs_in_blocks_is_shown() {
+    let four_blocks = [
+        (None, 0, true),
+        (Some(0), 0, false),
+        (Some(0), 1, false),
+        (Some(1), 1, true),
+        (Some(1), 0, false),
+        (None, 1, true),
+        (Some(2), 1, false),
+        (Some(2), 0, false),
+        (Some(3), 0, true),
+        (Some(3), 1, false),
+    ];
+    let warmups = [(None, 0, false), (None, 1, false)];
+    let runs = [&warmups[..], &four_blocks.repeat(3)].concat();
+    let mut header = serde_json::to_value(header(&TWO, Plan::Fixed(12))).unwrap();
+    header["format"] = "scx_roost ab 1".into();
+    header["settle"] = "blocks".into();
+    header["rule"]["power"] = 0.8.into();
+    let lines = |header: &Value| {
+        let run = |(number, (block, variant, _)): (usize, &(Option<usize>, usize, bool))| {
+            json!({
+                "number": number, "block": block, "variant": TWO[*variant], "seen": {},
+                "values": {"wall": 10 + variant}, "counters": {"wide_node": 5},
+            })
+        };
+        let lines = std::iter::once(header.clone()).chain(runs.iter().enumerate().map(run));
+        lines.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let text = lines(&header);
+    let recorded = Recorded::of_lines(&text).unwrap();
+    assert_eq!(recorded.rounds(), 14);
+    for (run, (_, _, drawn)) in recorded.runs.iter().zip(&runs) {
+        assert_eq!(run.drawn, *drawn, "{run:?}");
+    }
+    let judged = analysis::judged(&recorded).unwrap().remove(0);
+    assert_eq!(judged.verdict, Verdict::Worse);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    fs::write(&path, &text).unwrap();
+    let now = self::header(&TWO, Plan::Fixed(12));
+    let told = ResultFile::resume(&path, &now).map(|_| ()).unwrap_err();
+    let told = format!("{told:#}");
+    assert!(
+        told.contains("format is \"scx_roost ab 1\" there and \"scx_roost ab 2\" here"),
+        "{told}"
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    header["variants"] = json!(["mainline", "roost", "eevdf"]);
+    let told = Recorded::of_lines(&lines(&header)).unwrap_err();
+    assert!(
+        told.to_string()
+            .starts_with("its runs are in blocks of more than two")
+    );
 }
 
 #[test]
@@ -228,7 +293,7 @@ fn a_last_line_that_was_cut_off_is_left_out() {
     let whole = fs::read(&path).unwrap();
     let cut = [
         &whole[..],
-        b"{\"number\":0,\"block\":null,\"variant\":\"\xc3",
+        b"{\"number\":0,\"turn\":null,\"variant\":\"\xc3",
     ]
     .concat();
     fs::write(&path, &cut).unwrap();

@@ -4,11 +4,11 @@
 
 mod boots;
 mod calibration;
+mod candidates;
 mod child;
 mod cpus;
 mod design;
 mod files;
-mod hostile;
 mod lkml;
 mod metrics;
 mod noise;

@@ -5,7 +5,6 @@ use anyhow::{Result, bail};
 use scx_roost::ab::boots::{Boot, Booted};
 use scx_roost::ab::child::{Failure, Sample};
 use scx_roost::ab::condition::Seen;
-use scx_roost::ab::design::Settle;
 use scx_roost::ab::hooks::Hooks;
 use scx_roost::ab::machine::{Machine, Taken};
 use scx_roost::ab::metric::Measured;
@@ -126,7 +125,7 @@ impl Machine for Played {
     fn restore(&mut self) -> Result<()> {
         self.asked.push("restore".to_string());
         if self.stuck {
-            bail!("scx_lavd.service does not start");
+            bail!("scx_lavd does not end");
         }
         self.now = "eevdf".to_string();
         Ok(())
@@ -148,7 +147,6 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         rule: Rule::new(plan),
         seed: 5,
         warmups: 1,
-        settle: Settle::Nowhere,
         boots: None,
         hooks: Hooks::default(),
         scope: Scope::Machine,

@@ -1,88 +1,91 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What reports show of results.
 
-use crate::played::{Played, asked, header};
+use crate::played::{Played, asked, header, played};
 use scx_roost::ab::condition::{Seen, warnings};
-use scx_roost::ab::report::text::{colored, text};
-use scx_roost::ab::report::{Report, least_effect, number, remark};
-use scx_roost::ab::result::{Recorded, ResultFile};
-use scx_roost::ab::run::run;
-use scx_roost::ab::stats::pairs::Scale;
+use scx_roost::ab::report::text::{Shown, text};
+use scx_roost::ab::report::{Report, headline, number, shift};
+use scx_roost::ab::result::Recorded;
+use scx_roost::ab::stats::Interval;
 use scx_roost::ab::stats::plan::Plan;
-use scx_roost::ab::stats::verdict::{Direction, Judged, Verdict};
+use scx_roost::ab::stats::turns::Scale;
+use scx_roost::ab::stats::verdict::{Against, Direction, Judged, Verdict};
 use scx_roost::util::escape;
 
+const PLAIN: Shown = Shown {
+    colors: false,
+    counters: false,
+};
+const ALL: Shown = Shown {
+    colors: true,
+    counters: true,
+};
+
 /// A comparison of three variants. The last one is slower; one run was disturbed.
-pub fn recorded(blocks: usize) -> Recorded {
+fn recorded(rounds: usize) -> Recorded {
     let scx = "scx:/home/me/bin/scx_lavd --performance";
-    let mut header = header(&["mainline", "roost", scx], Plan::Fixed(blocks));
+    let mut header = header(&["mainline", "roost", scx], Plan::Fixed(rounds));
     header.metrics.push(asked("json:/ops", Direction::Higher));
     let mut machine = Played::new(1).slower(scx, 1.1);
     machine.counter.insert("roost".into(), "wide_node");
     machine.seen.modes = "governor schedutil".to_string();
-    let folder = tempfile::tempdir().unwrap();
-    let mut file = ResultFile::create(&folder.path().join("r"), &header).unwrap();
-    let mut recorded = Recorded::new(header);
-    run(
-        &mut recorded,
-        &mut machine,
-        &mut file,
-        &|| false,
-        &mut |_| (),
-    )
-    .unwrap();
-    let disturbed = recorded
-        .runs
-        .iter_mut()
-        .find(|r| r.block == Some(3) && r.variant == "roost")
-        .unwrap();
+    let (mut recorded, _) = played(&header, &mut machine).unwrap();
+    let mut own = recorded.runs.iter_mut().filter(|r| r.variant == "roost");
+    let disturbed = own.nth(3).unwrap();
     disturbed.values.insert("wall".to_string(), 12.5);
     recorded
 }
 
+/// Outliers are counted and mentioned. What else was measured is shown on request.
 #[test]
 fn on_a_terminal() {
     let recorded = recorded(8);
-    let text = text(&Report::new(&recorded).unwrap());
-    println!("{text}");
-    let has = |part: &str| assert!(text.contains(part), "{part} in\n{text}");
-    has(
-        "make -j16 /home/me/secret\n8 blocks of 3 variants, on the whole machine; seed 5, margin 2 %\n",
-    );
-    has("wall in s, lower is better\n");
-    has("json:/ops, higher is better\n");
-    has("is far from the rest; it is included");
-    has("warning: frequencies were not fixed (governor schedutil)");
-    has("Also measured, medians\n");
-    has("  user, s ");
-    has("Counters that differ, medians of a run\n");
-    has("  wide_node ");
-    let (_, table) = text.split_once("  verdict\n").unwrap();
-    let mut rows = table.lines().map(str::trim);
-    let row = rows.find(|row| row.starts_with("scx:/home")).unwrap();
-    assert!(row.ends_with("worse"), "{row}");
+    let report = Report::new(&recorded).unwrap();
+    let (page, more) = (text(&report, PLAIN), text(&report, ALL));
+    println!("{page}{more}");
+    for part in [
+        "make -j16 /home/me/secret\n8 runs of each of 3 variants on average, on the whole machine; seed 5, margin 2 %\n",
+        "wall in s, lower is better\n",
+        "json:/ops, higher is better\n",
+        "12.5, is far from the rest; it is included",
+        "warning: frequencies were not fixed (governor schedutil)",
+    ] {
+        assert_eq!(page.matches(part).count(), 1, "{part} in\n{page}");
+        assert!(more.contains(part), "{part} in\n{more}");
+    }
+    for part in [
+        "Also measured, medians\n",
+        "  user, s ",
+        "Counters that differ, medians of a run\n",
+        "  wide_node ",
+    ] {
+        assert!(!page.contains(part), "{part} in\n{page}");
+        assert_eq!(more.matches(part).count(), 1, "{part} in\n{more}");
+    }
 }
 
-/// The first thing that every report says is the result, in words and per cent.
+/// The last thing that a report says is the result, in words and per cent.
 #[test]
-fn the_result_comes_first() {
+fn the_result_comes_last() {
     let recorded = recorded(8);
     let report = Report::new(&recorded).unwrap();
     let slower = "scx:/home/me/bin/scx_lavd --performance against mainline: worse, wall +";
-    let plain = text(&report);
-    let (before, rest) = plain.split_once(slower).unwrap();
+    let plain = text(&report, PLAIN);
+    let last: Vec<&str> = plain.lines().rev().take(4).collect();
     assert!(
-        !before.contains("lower is better") && !before.contains("arning"),
+        last.iter().all(|line| line.contains(" against mainline: ")),
         "{plain}"
     );
+    let (_, rest) = plain.split_once(slower).unwrap();
     let (value, rest) = rest.split_once(" %, 98.75 % interval +").unwrap();
     assert!(
         (value.parse::<f64>().unwrap() - 10.0).abs() < 1.0,
         "{plain}"
     );
-    let (interval, _) = rest.split_once(" %").unwrap();
+    let (interval, p) = rest.split_once(" %, p ").unwrap();
     assert!(interval.contains(" to +"), "{plain}");
-    assert!(colored(&report).contains(&format!("\u{1b}[1m\u{1b}[31m{slower}")));
+    assert!(p.starts_with("0.00") || p.starts_with("below"), "{plain}");
+    assert!(text(&report, ALL).contains(&format!("\u{1b}[1m\u{1b}[31m{slower}")));
     assert!(!plain.contains('\u{1b}'));
 }
 
@@ -95,92 +98,109 @@ fn where_and_when_it_was_taken_is_shown() {
         .header
         .host
         .insert("cpus".into(), "0-7,16-23".into());
-    let shown = |recorded: &Recorded| text(&Report::new(recorded).unwrap());
+    let shown = |recorded: &Recorded| text(&Report::new(recorded).unwrap(), PLAIN);
     let where_and_when = "2025-12-31 23:59 UTC, scx_roost 0, kernel 7.2.13, A CPU, 16 CPUs; ";
-    let plan = format!("{where_and_when}8 blocks planned, 1 warm-up of each variant");
+    let plan = format!("{where_and_when}-n 8, 1 warm-up of each variant");
     let page = shown(&recorded);
     assert!(page.contains(&plan), "{page}");
     recorded.header.rule.plan = Plan::Auto(40);
     recorded.header.host.clear();
-    let plan = "UTC, scx_roost 0; auto, 40 blocks at most, 1 warm-up of each variant";
+    let plan = "UTC, scx_roost 0; -n auto:40, 1 warm-up of each variant";
     let page = shown(&recorded);
     assert!(page.contains(plan), "{page}");
 }
 
-/// Outliers are counted and mentioned. So are counters and other measured values.
+/// What a verdict does not say stands behind it.
 #[test]
-fn outliers_and_counters_are_shown() {
+#[expect(clippy::too_many_lines, reason = "one table")]
+fn each_verdict_is_explained() {
     let recorded = recorded(8);
     let report = Report::new(&recorded).unwrap();
-    let outlier = "12.5, is far from the rest; it is included";
-    let page = text(&report);
-    for part in [
-        outlier,
-        "Also measured, medians",
-        "Counters that differ, medians of a run",
-        "user, s",
+    let metric = &report.metrics[0];
+    let judged = |verdict, against, (low, high): (f64, f64)| Judged {
+        verdict,
+        against,
+        interval: (low < high).then_some(Interval { low, high }),
+        within_margin: low > 0.98 && high < 1.02,
+        ..metric.variants[1].judged.clone().unwrap()
+    };
+    let (few, far) = ((1.0, 1.0), (0.96, 1.03));
+    let (none, small, large) = ((0.995, 1.005), (0.99, 0.995), (0.9, 0.95));
+    for (verdict, against, interval, why) in [
+        (Verdict::Better, None, large, ""),
+        (Verdict::Better, None, small, "by less than 2 %"),
+        (
+            Verdict::Worse,
+            Some(Against::Steps),
+            large,
+            "the steps of this metric are as wide: by how much is not known",
+        ),
+        (
+            Verdict::Equivalent,
+            None,
+            none,
+            "within 2 %; a run in 2 or more may be slow without being seen",
+        ),
+        (
+            Verdict::NotExercised,
+            None,
+            none,
+            "the variants' difference took effect in at most half of the runs",
+        ),
+        (
+            Verdict::Inconclusive,
+            None,
+            few,
+            "too few runs for a verdict",
+        ),
+        (
+            Verdict::Inconclusive,
+            None,
+            far,
+            "the interval has 'no change' in it, and is not within the margin",
+        ),
+        // Runs of some milliseconds scatter so much that nothing would be found.
+        (
+            Verdict::Inconclusive,
+            None,
+            (0.4, 1.6),
+            "runs are too short or differ too much: make them a second or longer",
+        ),
+        (
+            Verdict::Inconclusive,
+            Some(Against::Failures),
+            large,
+            "failed runs are not equally many: counted as the worst, they leave no verdict",
+        ),
+        (
+            Verdict::Inconclusive,
+            Some(Against::Steps),
+            none,
+            "within 2 %, but the steps of this metric are as wide: measure it finer, or make runs longer",
+        ),
+        (
+            Verdict::Inconclusive,
+            Some(Against::Mean),
+            none,
+            "most runs are within 2 %, the mean may not be: some are far off",
+        ),
     ] {
-        assert_eq!(page.matches(part).count(), 1, "{part} in\n{page}");
-    }
-}
-
-/// The least effect that would have been found is reported with every verdict.
-#[test]
-fn the_least_effect_that_could_be_found_is_reported() {
-    let recorded = recorded(8);
-    let report = Report::new(&recorded).unwrap();
-    let variants = report.metrics.iter().flat_map(|m| &m.variants);
-    let judged: Vec<&Judged> = variants.filter_map(|v| v.judged.as_ref()).collect();
-    for verdict in [Verdict::Worse, Verdict::Inconclusive] {
-        assert!(judged.iter().any(|j| j.verdict == verdict), "{verdict:?}");
-    }
-    let text = text(&report);
-    for judged in judged {
-        let least = least_effect(judged, "s");
-        assert!(least.ends_with(" %"), "{least}");
-        assert!(
-            text.contains(&format!("; least effect {least}\n")),
-            "{text}"
+        let line = headline(
+            "mainline",
+            "roost",
+            metric,
+            &judged(verdict, against, interval),
         );
+        let (_, told) = line.split_once("; ").unwrap_or_default();
+        assert_eq!(told, why, "{line}");
     }
-    let of = |least: f64, scale: Scale| Judged {
-        least_effect: Some(least),
-        scale,
-        ..report.metrics[0].variants[1].judged.clone().unwrap()
+    let in_seconds = Judged {
+        scale: Scale::Difference,
+        shift: Some(-0.25),
+        ..judged(Verdict::Better, None, (-0.5, 0.125))
     };
-    assert_eq!(least_effect(&of(0.0012, Scale::Ratio), "s"), "0.12 %");
-    assert_eq!(least_effect(&of(0.25, Scale::Difference), "s"), "0.25 s");
-    assert_eq!(least_effect(&of(2.0, Scale::Difference), ""), "2");
-}
-
-#[test]
-fn too_few_blocks_are_named() {
-    let recorded = recorded(4);
-    let text = text(&Report::new(&recorded).unwrap());
-    assert!(
-        text.contains("inconclusive: 4 blocks are too few for a verdict"),
-        "{text}"
-    );
-}
-
-/// Runs of some milliseconds scatter so much that nothing would be found.
-#[test]
-fn runs_that_are_too_short_are_named() {
-    let recorded = recorded(8);
-    let report = Report::new(&recorded).unwrap();
-    let judged = report.metrics[0].variants[1].judged.clone().unwrap();
-    let told = |least: f64| {
-        let judged = Judged {
-            verdict: Verdict::Inconclusive,
-            against: None,
-            least_effect: Some(least),
-            ..judged.clone()
-        };
-        remark(&judged, "s")
-    };
-    assert_eq!(told(0.08), "8 blocks can find 8.0 % or more");
-    let short = "runs are too short or differ too much, 8 blocks would find only 588.4 %: make them a second or longer";
-    assert_eq!(told(5.884), short);
+    let told = "-0.25 s, 98.75 % interval -0.5 to +0.125 s";
+    assert_eq!(shift(&in_seconds, "s"), told);
 }
 
 /// They could steer a terminal, or end a line early.
@@ -206,11 +226,12 @@ fn control_characters_are_shown_as_text() {
     }
     let report = Report::new(&recorded).unwrap();
     let steers = |c: char| escape::steers(c) && c != '\n';
-    let shown = text(&report);
+    let counters = true;
+    let shown = text(&report, Shown { counters, ..PLAIN });
     assert!(!shown.contains(steers), "{shown:?}");
     assert!(shown.contains("\\x1b]0;x\\x07\\x0d\\x9b2J"), "{shown}");
     assert!(shown.contains("\\x9b2J\\nb\n"));
-    let colored = colored(&report);
+    let colored = text(&report, ALL);
     assert_eq!(colored.matches("\u{1b}]").count(), 0, "{colored:?}");
 }
 
@@ -220,9 +241,9 @@ fn as_json() {
     let json = serde_json::to_value(Report::new(&recorded).unwrap()).unwrap();
     let judged = &json["metrics"][0]["variants"][2]["judged"];
     assert_eq!(judged["verdict"], "worse");
-    assert!((judged["effect"]["value"].as_f64().unwrap() - 1.1).abs() < 0.02);
+    assert!((judged["shift"].as_f64().unwrap() - 1.1).abs() < 0.02);
     assert_eq!(json["plan"]["seed"], 5);
-    assert_eq!(json["blocks"], 8);
+    assert_eq!(json["rounds"], 8);
 }
 
 #[test]
@@ -231,7 +252,7 @@ fn nothing_run_yet_is_shown_too() {
     for left in [0, 3, 5] {
         recorded.runs.truncate(left);
         let report = Report::new(&recorded).unwrap();
-        let text = text(&report);
+        let text = text(&report, ALL);
         assert!(
             text.contains("no verdict yet: the plan is not complete"),
             "{text}"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A comparison from its first run to its last, on a simulated machine.
 
-use crate::played::{Played, asked, header, lines, played};
+use crate::played::{Played, asked, header, lines, played, played_runs};
 use anyhow::Result;
 use scx_roost::ab::analysis;
 use scx_roost::ab::child::Failure;
-use scx_roost::ab::design::Settle;
 use scx_roost::ab::report::Report;
-use scx_roost::ab::report::text::text;
+use scx_roost::ab::report::text::{Shown, text};
 use scx_roost::ab::result::{FailedRun, Header, Recorded, Repetition, ResultFile};
 use scx_roost::ab::run::{End, run};
 use scx_roost::ab::stats::plan::Plan;
@@ -46,8 +45,12 @@ fn go(header: &Header, path: &Path, machine: &mut Played) -> (Result<End>, Vec<R
     (ended, recorded.runs)
 }
 
-fn verdicts(header: &Header, runs: &[Repetition]) -> Vec<Verdict> {
-    let judged = analysis::judged(header, runs, &[]).unwrap();
+fn verdicts(header: &Header, runs: Vec<Repetition>) -> Vec<Verdict> {
+    let recorded = Recorded {
+        runs,
+        ..Recorded::new(header.clone())
+    };
+    let judged = analysis::judged(&recorded).unwrap();
     judged.iter().map(|j| j.verdict).collect()
 }
 
@@ -58,15 +61,13 @@ fn a_slow_variant_is_worse_and_one_that_is_the_same_is_not() {
     machine.counter.insert("roost".into(), "wide_node");
     machine.counter.insert("roy-v7".into(), "prev_core");
     let (ended, runs) = go(&header, &place().path, &mut machine);
-    assert_eq!((ended.unwrap(), runs.len()), (End::Done, 93));
-    assert_eq!(
-        verdicts(&header, &runs),
-        [Verdict::Equivalent, Verdict::Worse]
-    );
+    assert_eq!((ended.unwrap(), runs.len()), (End::Done, 3 * (1 + 31)));
     assert_eq!((machine.times("begin"), machine.times("restore")), (1, 1));
     assert_eq!(machine.asked.last().unwrap(), "restore");
     let order: Vec<&String> = runs.iter().map(|r| &r.variant).collect();
-    assert_eq!(order, machine.asked[1..94].iter().collect::<Vec<_>>());
+    assert_eq!(order, machine.asked[1..97].iter().collect::<Vec<_>>());
+    let found = verdicts(&header, runs);
+    assert_eq!(found, [Verdict::Equivalent, Verdict::Worse]);
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn what_is_different_and_never_acts_is_not_exercised() {
         let named = counter.map(|c| ("mainline+prev_core=on".to_string(), c));
         machine.counter.extend(named);
         let (_, runs) = go(&header, &place().path, &mut machine);
-        assert_eq!(verdicts(&header, &runs), [verdict], "{counter:?}");
+        assert_eq!(verdicts(&header, runs), [verdict], "{counter:?}");
     }
 }
 
@@ -89,17 +90,19 @@ fn what_is_different_and_never_acts_is_not_exercised() {
 #[test]
 fn what_acts_now_and_then_is_not_exercised() {
     let header = header(&["mainline", "mainline+prev_core=on"], Plan::Fixed(30));
+    let runs = played_runs(&header, 1);
+    let own = |r: &Repetition| r.turn.is_some() && r.variant.contains("prev_core");
+    let half = runs.iter().filter(|r| own(r)).count() / 2;
     let verdict_of = |moves: usize| {
-        let mut runs = crate::played::played_runs(&header, 1);
-        let own = runs.iter_mut().filter(|r| r.variant.contains("prev_core"));
-        for run in own.filter(|r| r.block.is_some()).take(moves) {
+        let mut runs = runs.clone();
+        for run in runs.iter_mut().filter(|r| own(r)).take(moves) {
             run.counters.insert("prev_core".into(), 3);
         }
-        verdicts(&header, &runs)[0]
+        verdicts(&header, runs)[0]
     };
     assert_eq!(verdict_of(1), Verdict::NotExercised);
-    assert_eq!(verdict_of(15), Verdict::NotExercised);
-    assert_eq!(verdict_of(16), Verdict::Equivalent);
+    assert_eq!(verdict_of(half), Verdict::NotExercised);
+    assert_eq!(verdict_of(half + 1), Verdict::Equivalent);
 }
 
 #[test]
@@ -164,9 +167,10 @@ fn a_repeated_run_is_reported() {
         ),
     ] {
         let place = place();
-        for _ in 0..2 {
+        // The first run that counts, twice.
+        for at in [3, 1] {
             let mut machine = Played::new(3);
-            machine.fails = Some((1, failure));
+            machine.fails = Some((at, failure));
             go(&header, &place.path, &mut machine).0.unwrap_err();
         }
         go(&header, &place.path, &mut Played::new(3)).0.unwrap();
@@ -176,7 +180,7 @@ fn a_repeated_run_is_reported() {
         let report = Report::new(&recorded).unwrap();
         assert_eq!(report.failed.values().sum::<usize>(), times);
         assert_eq!(report.failed.len(), times.min(1));
-        let text = text(&report);
+        let text = text(&report, Shown::default());
         let told = text.contains("of the runs under mainline failed and")
             || text.contains("of the runs under roost failed and");
         assert_eq!(told, times > 0, "{text}");
@@ -231,7 +235,7 @@ fn numbers_that_are_printed_have_their_direction() {
     let mut machine = Played::new(4).slower("roost", 1.1);
     machine.counter.insert("roost".into(), "wide_node");
     let (_, runs) = go(&header, &place().path, &mut machine);
-    assert_eq!(verdicts(&header, &runs), [Verdict::Worse, Verdict::Worse]);
+    assert_eq!(verdicts(&header, runs), [Verdict::Worse, Verdict::Worse]);
 }
 
 #[test]
@@ -253,7 +257,7 @@ fn a_failed_restore_is_reported() {
     let (ended, _) = go(&header(&TWO, Plan::Fixed(6)), &place().path, &mut machine);
     assert_eq!(
         format!("{:#}", ended.unwrap_err()),
-        "the machine was not restored: scx_lavd.service does not start"
+        "the machine was not restored: scx_lavd does not end"
     );
     machine = Played::new(1);
     machine.stuck = true;
@@ -261,7 +265,7 @@ fn a_failed_restore_is_reported() {
     let (ended, _) = go(&header(&TWO, Plan::Fixed(6)), &place().path, &mut machine);
     let error = format!("{:#}", ended.unwrap_err());
     assert!(
-        error.contains("does not start") && error.contains("did not end"),
+        error.contains("scx_lavd does not end") && error.contains("did not end within"),
         "{error}"
     );
 }
@@ -281,14 +285,17 @@ fn what_was_broken_off_goes_on_as_it_would_have() {
     // The last line is cut off, as after a crash of the machine.
     let text = fs::read_to_string(&place.path).unwrap();
     fs::write(&place.path, &text[..text.len() - 20]).unwrap();
-    let (ended, runs) = go(&header, &place.path, &mut Played::new(10));
-    assert_eq!((ended.unwrap(), runs.len()), (End::Done, 14));
+    let mut machine = Played::new(10);
+    let (ended, runs) = go(&header, &place.path, &mut machine);
+    assert_eq!((ended.unwrap(), runs.len()), (End::Done, 2 * (1 + 7)));
     let order = |runs: &[Repetition]| {
-        let of = |r: &Repetition| (r.number, r.block, r.variant.clone());
+        let of = |r: &Repetition| (r.number, r.turn, r.drawn, r.variant.clone());
         runs.iter().map(of).collect::<Vec<_>>()
     };
     assert_eq!(order(&runs), order(&whole));
     assert_eq!(runs[..4], whole[..4]);
+    // Nothing is made twice.
+    assert_eq!(machine.asked.len(), 1 + 12 + 1);
 }
 
 /// Ctrl-C while a scheduler is loaded.
@@ -327,16 +334,11 @@ fn auto_ends_at_the_first_look_that_settles_it() {
         machine.counter.insert("roost".into(), "wide_node");
         go(&header, &place().path, &mut machine).1
     };
-    let large = runs_of(1.2);
-    assert_eq!(
-        (large.len(), verdicts(&header, &large)),
-        (22, vec![Verdict::Worse])
-    );
-    let none = runs_of(1.0);
-    assert_eq!(
-        (none.len(), verdicts(&header, &none)),
-        (82, vec![Verdict::Inconclusive])
-    );
+    for (times, rounds, verdict) in [(1.2, 10, Verdict::Worse), (1.0, 40, Verdict::Inconclusive)] {
+        let runs = runs_of(times);
+        assert_eq!(runs.len(), 2 * (1 + 1 + rounds));
+        assert_eq!(verdicts(&header, runs), [verdict]);
+    }
 }
 
 #[test]
@@ -358,45 +360,31 @@ fn a_file_is_continued_only_on_request() {
     );
 }
 
-/// A variant that fails in uncounted runs is not better either.
+/// A turn whose run failed and was repeated counts as the worst. One that fails now and then may be
+/// better nevertheless. Warm-ups do not count.
 #[test]
 fn failures_are_counted_where_they_belong() {
-    let mut header = header(&TWO, Plan::Fixed(12));
-    header.settle = Settle::Blocks;
+    let header = header(&TWO, Plan::Fixed(12));
     let mut machine = Played::new(1).slower("roost", 0.9);
     machine.counter.insert("roost".into(), "wide_node");
-    let recorded = played(&header, &mut machine).unwrap().0;
-    let judged = |failed: &[FailedRun]| {
-        let judged = analysis::judged(&header, &recorded.runs, failed).unwrap();
-        (judged[0].verdict, judged[0].against)
+    let mut recorded = played(&header, &mut machine).unwrap().0;
+    let own = recorded.runs.iter().filter(|r| r.variant == "roost");
+    let numbers: Vec<usize> = own.map(|r| r.number).collect();
+    let mut judged = |failed: &[usize]| {
+        recorded.failed = failed
+            .iter()
+            .map(|failed| FailedRun {
+                failed: *failed,
+                variants: ["roost".to_string()],
+            })
+            .collect();
+        let turns = recorded.failed_turns().len();
+        let judged = analysis::judged(&recorded).unwrap().remove(0);
+        (turns, judged.verdict, judged.against)
     };
-    assert_eq!(judged(&[]), (Verdict::Better, None));
-    let order = header.order();
-    let settling = (2..order.len()).filter(|at| order[*at].block.is_none());
-    let failed: Vec<FailedRun> = settling
-        .map(|failed| FailedRun {
-            failed,
-            variants: ["roost".to_string()],
-        })
-        .collect();
-    assert!(failed.len() > 2, "{failed:?}");
-    let withheld = (Verdict::Inconclusive, Some(Against::Failures));
-    assert_eq!(judged(&failed), withheld);
-}
-
-/// What comes before a run is the same after a break: the run before it is made again, and is not
-/// recorded.
-#[test]
-fn a_comparison_that_settles_takes_up_where_it_was() {
-    let (mut header, place) = (header(&TWO, Plan::Fixed(6)), place());
-    header.settle = Settle::Blocks;
-    let mut machine = Played::new(9);
-    machine.fails = Some((6, || Failure::Stopped));
-    assert_eq!(go(&header, &place.path, &mut machine).1.len(), 5);
-    let mut machine = Played::new(9);
-    let (ended, runs) = go(&header, &place.path, &mut machine);
-    assert_eq!(ended.unwrap(), End::Done);
-    assert_eq!(machine.asked[1], runs[4].variant);
-    assert_eq!(machine.asked[2], runs[5].variant);
-    assert_eq!(runs.len(), header.order().len());
+    let (warmup, turns) = numbers.split_at(1);
+    assert_eq!(judged(warmup), (0, Verdict::Better, None));
+    assert_eq!(judged(&turns[3..4]), (1, Verdict::Better, None));
+    let withheld = (turns.len(), Verdict::Inconclusive, Some(Against::Failures));
+    assert_eq!(judged(turns), withheld);
 }

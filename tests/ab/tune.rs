@@ -3,7 +3,7 @@
 
 use crate::played::{Played, header, played};
 use scx_roost::ab::args::TUNE_EXAMPLES;
-use scx_roost::ab::design::{Design, Settle};
+use scx_roost::ab::design::Design;
 use scx_roost::ab::result::{Header, Recorded};
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::Verdict;
@@ -19,7 +19,7 @@ fn tuned(base: &str, times: &[(&str, f64)], seed: u64) -> (Tuned, Vec<String>) {
 fn tuned_for(scope: Scope, base: &str, times: &[(&str, f64)], seed: u64) -> (Tuned, Vec<String>) {
     let mut names = Vec::new();
     let mut confirm = header(&[base], Plan::Fixed(12));
-    confirm.scope = scope;
+    (confirm.scope, confirm.seed) = (scope, seed);
     confirm.command.push("it's all".into());
     let tuned = tune(
         &confirm,
@@ -120,15 +120,14 @@ fn what_the_base_sets_is_not_searched() {
 #[test]
 fn the_help_tells_how_many_runs_there_are() {
     let all = candidates("roost", 8, Scope::Machine).unwrap().len();
-    let of = |variants: usize, blocks: usize| {
+    let of = |variants: usize, rounds: usize| {
         let design = Design {
             variants,
-            settle: Settle::usual(variants),
             ..header(&["roost"], Plan::Fixed(1)).design()
         };
-        design.order(blocks).len()
+        design.runs(rounds)
     };
-    let runs = of(all + 1, 6) + of(4, 6) + of(2, 12);
+    let runs = of(all + 1, 6) + of(4, 6) + of(2, 15);
     println!("{all} changes, {runs} runs");
     let number = |behind: &str| -> usize {
         let (_, rest) = TUNE_EXAMPLES.split_once(behind).unwrap();
@@ -154,7 +153,7 @@ fn what_helps_is_found_put_together_and_confirmed() {
     assert!(!found.contains("prev_idle"));
     assert_eq!(names.last().unwrap(), "confirm of 2");
     let (_, judged) = tuned.best.as_ref().unwrap();
-    assert_eq!((judged.verdict, judged.blocks), (Verdict::Better, 12));
+    assert_eq!((judged.verdict, judged.rounds), (Verdict::Better, 12));
     let text = tuned.text().unwrap();
     println!("{text}{names:?}");
     let options = "Its options: --preset=mainline --enable=";
@@ -298,7 +297,7 @@ fn a_step_has_one_scale() {
         for run in &mut recorded.runs {
             let value = run.values.get_mut("wall").unwrap();
             *value *= 1e6;
-            if run.variant == zero && run.block == Some(0) {
+            if run.variant == zero && run.turn.is_some() && !run.drawn {
                 *value = 0.0;
             }
         }
@@ -354,21 +353,36 @@ fn most(searches: u32) -> u32 {
 }
 
 /// If no change helps, at most 2.5 % of searches find something, however many changes are tried:
-/// half of the 5 % level, since only better counts.
+/// half of the 5 % level, since only better counts. The margin, which would hide all of it, is
+/// left out.
 #[test]
 fn where_nothing_helps_nothing_is_found() {
     const SEARCHES: u32 = 1000;
     // From tables of the binomial distribution.
     assert_eq!((most(20), most(100)), (4, 8));
     let found = |seed: &u32| {
-        tuned("mainline", &[], 100 * u64::from(*seed))
-            .0
-            .found()
-            .is_some()
+        let (tuned, _) = tuned("mainline", &[], 100 * u64::from(*seed));
+        tuned
+            .best
+            .is_some_and(|(_, judged)| judged.verdict == Verdict::Better)
     };
     let found = (0..SEARCHES).filter(found).count() as u32;
     println!("{found} of {SEARCHES}, at most {}", most(SEARCHES));
     assert!(found <= most(SEARCHES), "{found}");
+}
+
+#[test]
+fn what_is_better_by_less_than_the_margin_is_not_recommended() {
+    let (tuned, _) = tuned("mainline", &[("prev_core=on", 0.99)], 1);
+    let (best, judged) = tuned.best.as_ref().unwrap();
+    assert_eq!(best, "mainline+prev_core=on");
+    assert_eq!(
+        (judged.verdict, judged.within_margin),
+        (Verdict::Better, true)
+    );
+    assert_eq!(tuned.found(), None);
+    let text = tuned.text().unwrap();
+    assert!(text.ends_with("So stay with mainline.\n"), "{text}");
 }
 
 #[test]

@@ -4,10 +4,10 @@
 use crate::child::output;
 use clap::Parser;
 use scx_roost::ab::args::AbArgs;
-use scx_roost::ab::design::Settle;
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
 use scx_roost::ab::tasks::Task;
 use scx_roost::cli;
+use scx_roost::util::refusal::BadUsage;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Parser)]
@@ -42,20 +42,45 @@ fn a_run_may_take_days() {
 }
 
 #[test]
-fn blocks_are_n_with_one_dash_or_two() {
-    for typed in ["-n auto", "--n auto", "--n=auto", "--blocks auto"] {
-        let plan = task(typed).unwrap().header.rule.plan;
-        assert_eq!(plan, Plan::Auto(MAX_AUTO), "{typed}");
+fn the_plan_is_n() {
+    for (typed, plan) in [
+        ("", Plan::Fixed(15)),
+        ("-n 8", Plan::Fixed(8)),
+        ("-n auto", Plan::Auto(MAX_AUTO)),
+        ("-n auto:24", Plan::Auto(24)),
+    ] {
+        assert_eq!(task(typed).unwrap().header.rule.plan, plan, "{typed}");
     }
-    cli::parse("scx_roost tune --n auto -- make".split(' ')).unwrap();
+    for gone in ["--n auto", "--blocks auto"] {
+        parsed(gone).unwrap_err();
+    }
+    cli::parse("scx_roost tune -n auto -- make".split(' ')).unwrap();
+}
+
+/// Refused before any run, with the number that is enough: with fewer no p is low enough.
+#[test]
+fn a_plan_that_can_find_nothing_is_refused() {
+    let two = "--metric wall --metric user";
+    for (options, few, enough) in [("", 2, 3), (two, 3, 4)] {
+        let args = parsed(&format!("{options} -n {few}")).unwrap().args;
+        let told = args.task(BTreeMap::new()).unwrap_err();
+        assert!(told.is::<BadUsage>());
+        let why = format!(
+            "-n {few}: so few runs find nothing, whatever is measured: give -n {enough} or more"
+        );
+        assert_eq!(told.to_string(), why);
+        task(&format!("{options} -n {enough}")).unwrap();
+    }
 }
 
 #[test]
-fn runs_settle() {
-    let settle = |options: &str| task(options).unwrap().header.settle;
-    assert_eq!(settle(""), Settle::Blocks);
-    let three = "--variant mainline+claim=on";
-    assert_eq!(settle(three), Settle::Runs);
+fn time_is_compared_unless_something_else_is_asked_for() {
+    let metrics = |options: &str| -> Vec<String> {
+        let asked = task(options).unwrap().header.metrics;
+        asked.into_iter().map(|asked| asked.metric).collect()
+    };
+    assert_eq!(metrics(""), ["wall"]);
+    assert_eq!(metrics("--metric user"), ["user"]);
 }
 
 #[test]
@@ -64,7 +89,7 @@ fn what_is_wrong_is_one_sentence() {
     assert_eq!(told, "metric regex:(: unclosed group");
     let told = parsed("-n 0").unwrap_err();
     assert!(
-        told.contains("1 to 10000 blocks, or auto, or auto:24 and more are possible"),
+        told.contains("1 to 1000 runs, or auto, or auto:24 and more are possible"),
         "{told}"
     );
 }

@@ -240,28 +240,6 @@ fn the_first_page_leads_to_every_other() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The tutorial says how many runs its comparison has. A seed has a few more or fewer.
-#[cfg(feature = "ab")]
-#[test]
-fn the_tutorial_counts_the_runs_of_its_comparison() {
-    use scx_roost::ab::design::{Design, Settle};
-    let runs = |seed| {
-        let (variants, warmups, boots) = (3, 1, None);
-        let settle = Settle::usual(variants);
-        let design = Design {
-            seed,
-            variants,
-            warmups,
-            settle,
-            boots,
-        };
-        design.order(12).len()
-    };
-    let mean = (0..1000).map(runs).sum::<usize>() / 1000;
-    let page = std::fs::read_to_string(top().join("docs/tutorial/first-hour.md")).unwrap();
-    assert!(page.contains(&format!("some {mean} runs")), "{mean}");
-}
-
 /// What a user reads who has no clang: the panics of the build script of scx_utils, run here as
 /// cargo has built it.
 #[test]

@@ -19,8 +19,6 @@ const FLOORS: [&[&str]; 11] = [
     &["ab"],
     &["cli"],
 ];
-/// A variant of `ab` is options of the scheduler, and only the command line can read these.
-const ARGUED_FOR: [(&str, &str); 1] = [("ab", "cli")];
 /// Files at the root of src/, at most.
 const ROOT_FILES: usize = 4;
 
@@ -81,15 +79,9 @@ fn each_floor_imports_only_those_below_it() {
     let top = crate::top().join("src");
     let found = imports(&top);
     assert!(found.len() > 100, "only {} imports", found.len());
-    let argued = |from: &str, to: &str| ARGUED_FOR.contains(&(from, to));
-    let upward =
-        |(from, to, _): &&(String, String, String)| floor(from) <= floor(to) && !argued(from, to);
+    let upward = |(from, to, _): &&(String, String, String)| floor(from) <= floor(to);
     let wrong: Vec<_> = found.iter().filter(upward).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-    for (from, to) in ARGUED_FOR {
-        let used = found.iter().any(|(f, t, _)| f == from && t == to);
-        assert!(used, "{from} no longer imports {to}");
-    }
 }
 
 /// Packages of crates/ use the scheduler; it uses none of them, not even for its tests.

@@ -7,8 +7,6 @@
 # timeout: 900
 # needs: faults
 . /tests/lib.sh
-# verdict VARIANT: its verdict on the first metric
-verdict() { sed -n "s/^  $1 .*  \([a-z ]*\)\(:.*\)*$/\1/p" $AB_LOG | head -n 1; }
 switches="stress-ng -q --switch 2 --switch-ops 300"
 shows() { sed 's/^/# /' $AB_LOG; }
 

@@ -222,6 +222,9 @@ ab_interrupted() {
 }
 ab_says() { grep -q -e "$1" $AB_LOG || { sed 's/^/# ab: /' $AB_LOG && false; }; }
 
+# verdict VARIANT FILE: its verdict on the first metric.
+verdict() { sed -n "s/^$1 against [^ ]*: \([a-z ]*\), .*/\1/p" "${2:-$AB_LOG}" | head -n 1; }
+
 # counter NAME FILE: of the last line of JSON there.
 counter() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" "$2" | tail -n 1; }
 

@@ -2,13 +2,13 @@
 # Every machine: it loads; 'topology' and 'status' say what the kernel shows; it stays enabled under
 # a mixed load whose tasks keep changing their affinity; a CPU goes and comes; it ends.
 # Keep the counts that are no power of two: where the count is one, a verifier accepts bad indexes.
-# topology: 1 2 3 5 7 20 48 3:1x1x2 3x2x2 2x6x2 2node 64
+# topology: 1 2 3 5 7 20 48 3:1x1x2 3x2x2 2x6x2 2node 64 100 130 200
 # topology: 12+maxcpus=5 12+nr_cpus=9 3x2x2+nosmt 6+spare=6 5+nomemory 5+nocpus
 # always: 3 3x2x2 5+nocpus
 # odd: 3 3x2x2 5+nocpus
 # accel: icount
 # timeout: 180
-# long: 64
+# long: 64 100 130 200
 # rustland: 1 3 3x2x2 2node
 . /tests/lib.sh
 SYS=/sys/devices/system

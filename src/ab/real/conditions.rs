@@ -8,6 +8,7 @@ use crate::machine::{
     Clocks, Limits, Machine, Modes, Policies, Throttles, cpulist_text, tick_period,
 };
 use crate::model::passed;
+use crate::util::text::count;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -154,7 +155,9 @@ pub fn facts(host: &Host) -> BTreeMap<String, String> {
         ("name", host.proc_text("sys/kernel/hostname")),
         ("cpus", host.sys_text("devices/system/cpu/online")),
         // The first thread of each core.
-        ("cores", machine.map(|m| cpulist_text(&cores(&m)))),
+        ("cores", machine.as_ref().map(|m| cpulist_text(&cores(m)))),
+        ("topology", machine.as_ref().map(topology)),
+        ("memory", memory(host)),
         ("cpu", model.map(|(_, name)| name.trim().to_string())),
         ("cmdline", host.proc_text("cmdline")),
         (
@@ -167,6 +170,23 @@ pub fn facts(host: &Host) -> BTreeMap<String, String> {
         .into_iter()
         .filter_map(|(name, text)| Some((name.to_string(), text?)));
     known.collect()
+}
+
+fn topology(machine: &Machine) -> String {
+    let parts = [
+        count(usize::from(machine.nr_cores), "core"),
+        count(machine.llcs.len(), "last-level cache"),
+        count(machine.nodes.len(), "node"),
+    ];
+    parts.join(", ")
+}
+
+/// In whole GiB: what the kernel keeps for itself differs by boot.
+fn memory(host: &Host) -> Option<String> {
+    let info = host.proc_text("meminfo")?;
+    let total = info.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
+    let kb: f64 = total.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(format!("{} GiB", (kb / f64::from(1 << 20)).round()))
 }
 
 /// What the kernel does about each vulnerability of the CPU that it knows. None: it tells nothing.

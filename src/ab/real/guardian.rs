@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The guardian: a process of ours that survives us. When we are killed, its standard input ends
-//! and it restores the machine. It kills the command and the scheduler, removes our folder and
-//! cgroup, and starts the service that was stopped.
+//! and it restores the machine: it kills the command and the scheduler, and removes our folder and
+//! cgroup.
 
 use super::ground::Ground;
-use super::previous::PreviousScheduler;
-use super::scheduler::END_TIME;
-use super::service::call;
 use crate::ab::child::reaped_within;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -25,8 +22,6 @@ pub const COMMAND: &str = "ab-guardian";
 pub enum Word {
     /// Remove this at the end.
     Owns(Ground),
-    /// Attach this scheduler again at the end.
-    Restores(PreviousScheduler),
     /// A command runs in this process group.
     Runs(i32),
     Ended,
@@ -145,7 +140,6 @@ fn spawn(program: &Path, alone: &File) -> Result<Child> {
 #[derive(Default)]
 struct Heard {
     ground: Option<Ground>,
-    previous: Option<PreviousScheduler>,
     command: Option<i32>,
     scheduler: Option<i32>,
 }
@@ -175,7 +169,6 @@ impl Heard {
     fn hear(&mut self, word: Word) {
         match word {
             Word::Owns(ground) => self.ground = Some(ground),
-            Word::Restores(previous) => self.previous = Some(previous),
             Word::Runs(group) => self.command = Some(group),
             Word::Ended => self.command = None,
             Word::Schedules(group) => self.scheduler = Some(group),
@@ -187,11 +180,9 @@ impl Heard {
     /// Messages that lead to this state.
     fn words(&self) -> impl Iterator<Item = Word> {
         let ground = self.ground.clone().map(Word::Owns);
-        let previous = self.previous.clone().map(Word::Restores);
         let command = self.command.map(Word::Runs);
         let scheduler = self.scheduler.map(Word::Schedules);
-        let ours = ground.into_iter().chain(previous);
-        ours.chain(command).chain(scheduler)
+        ground.into_iter().chain(command).chain(scheduler)
     }
 
     fn restore(self) -> Result<()> {
@@ -199,10 +190,6 @@ impl Heard {
             // SAFETY: plain numbers.
             unsafe { libc::kill(-group, libc::SIGKILL) };
         }
-        let cleared = self.ground.as_ref().map_or(Ok(()), Ground::clear);
-        let restored = self
-            .previous
-            .map_or(Ok(()), |previous| previous.restore(&call, END_TIME));
-        restored.and(cleared)
+        self.ground.as_ref().map_or(Ok(()), Ground::clear)
     }
 }

@@ -7,9 +7,7 @@ mod counts;
 pub mod ground;
 pub mod guardian;
 pub mod needs;
-pub mod previous;
 mod scheduler;
-pub mod service;
 
 pub use conditions::facts;
 
@@ -30,9 +28,7 @@ use conditions::Conditions;
 use counts::Counts;
 use ground::Ground;
 use guardian::{Guardian, Word};
-use previous::PreviousScheduler;
-use scheduler::{Attached, END_TIME, Epoch, Scheduler};
-use service::Call;
+use scheduler::{Attached, Epoch, Scheduler};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -51,8 +47,6 @@ pub struct Means<'a> {
     pub host: Host,
     /// Path of scx_roost, for schedulers and for the guardian.
     pub program: PathBuf,
-    /// Runs systemctl.
-    pub call: Call<'a>,
     pub stopped: &'a dyn Fn() -> bool,
     /// Gets sentences about limitations.
     pub warn: &'a dyn Fn(&str),
@@ -74,8 +68,6 @@ pub struct Real<'a> {
     alone: Option<Lock>,
     ground: Option<Ground>,
     scheduler: Option<Scheduler>,
-    /// The scheduler that was attached at the start, to be attached again.
-    previous: Option<PreviousScheduler>,
     guardian: Option<Guardian>,
 }
 
@@ -93,7 +85,6 @@ impl<'a> Real<'a> {
             alone: None,
             ground: None,
             scheduler: None,
-            previous: None,
             guardian: None,
         }
     }
@@ -133,7 +124,12 @@ impl<'a> Real<'a> {
         let alone = self.alone.insert(ground::alone(host)?);
         child::become_subreaper()?;
         child::outlast_ctrl_z();
-        let previous = PreviousScheduler::found(host, self.means.call, self.means.warn)?;
+        if let Some(name) = Attached(host).name() {
+            bail!(
+                "the sched_ext scheduler '{name}' is attached: end it first, {}, and start it again afterwards",
+                how_to_end(&name)
+            );
+        }
         let guardian = Guardian::start(&self.means.program, alone)?;
         let guardian = self.guardian.insert(guardian);
         let (mut ground, unnamed) = Ground::named(host);
@@ -144,14 +140,6 @@ impl<'a> Real<'a> {
             (self.means.warn)(&format!(
                 "{why}: if this process is killed, children of the command in other process groups keep running"
             ));
-        }
-        if let Some(previous) = previous {
-            guardian.say(Word::Restores(previous.clone()))?;
-            self.previous
-                .insert(previous)
-                .service
-                .stop(self.means.call)?;
-            self.attached().wait_until_gone(END_TIME)?;
         }
         Ok(())
     }
@@ -327,6 +315,14 @@ impl<'a> Real<'a> {
     }
 }
 
+/// The command that ends a scheduler, by the name of its operations.
+fn how_to_end(name: &str) -> &'static str {
+    match name.split('_').next() {
+        Some("roost") => "by 'scx_roost stop'",
+        _ => "by 'systemctl stop' of its service, 'scxctl stop', or Ctrl-C where it runs",
+    }
+}
+
 /// Fails if no guardian runs and a new one cannot be started.
 fn guarded(guardian: &mut Option<Guardian>, warn: &dyn Fn(&str)) -> Result<()> {
     let lost = guardian.as_mut().map(Guardian::look).transpose()?;
@@ -389,14 +385,10 @@ impl Machine for Real<'_> {
 
     fn restore(&mut self) -> Result<()> {
         let stopped = self.stop();
-        let started = match &self.previous {
-            Some(previous) => previous.restore(self.means.call, END_TIME),
-            None => Ok(()),
-        };
         // Afterwards: nothing of the machine waits for a command of the user.
         self.clean_up();
         let cleared = self.ground.take().map_or(Ok(()), |ground| ground.clear());
-        let wrong: Vec<String> = [stopped, started, cleared]
+        let wrong: Vec<String> = [stopped, cleared]
             .into_iter()
             .filter_map(|r| Some(format!("{:#}", r.err()?)))
             .collect();
@@ -405,7 +397,6 @@ impl Machine for Real<'_> {
         if let Some(guardian) = self.guardian.take() {
             guardian.dismiss();
         }
-        self.previous = None;
         self.alone = None;
         Ok(())
     }

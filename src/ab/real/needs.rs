@@ -5,17 +5,18 @@
 use crate::ab::child::can_count;
 use crate::ab::metric::Measured;
 use crate::ab::variant::{Kind, Variant};
+use crate::util::wall_clock::date;
 use anyhow::{Result, ensure};
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// The longest line that is read.
 const LINE_MAX: u64 = 200;
@@ -26,7 +27,7 @@ pub fn schedulers(variants: &[Variant]) -> Result<()> {
     for variant in variants {
         if let Kind::Scx(words) = &variant.kind {
             ensure!(
-                is_found(Path::new(&words[0]), &path),
+                found(Path::new(&words[0]), &path).is_some(),
                 "variant {}: there is no executable program {}",
                 variant.name,
                 words[0]
@@ -36,12 +37,30 @@ pub fn schedulers(variants: &[Variant]) -> Result<()> {
     Ok(())
 }
 
-/// True if execvp(3) would find it. `path`: the value of PATH. A name with a slash is a path.
-fn is_found(name: &Path, path: &OsStr) -> bool {
-    if name.to_string_lossy().contains('/') {
-        return is_executable(name);
-    }
-    std::env::split_paths(path).any(|folder| is_executable(&folder.join(name)))
+/// What execvp(3) would find. `path`: the value of PATH. A name with a slash is a path.
+fn found(name: &Path, path: &OsStr) -> Option<PathBuf> {
+    let here = name.to_string_lossy().contains('/');
+    let here = here.then(|| name.to_path_buf());
+    let folders = std::env::split_paths(path).filter(|_| here.is_none());
+    let mut all = here
+        .iter()
+        .cloned()
+        .chain(folders.map(|folder| folder.join(name)));
+    all.find(|file| is_executable(file))
+}
+
+/// The file of a command, as a fact with its name: what it is must not change during a comparison.
+/// Its version is not asked for, since a program may do anything when it is run.
+pub fn program(command: &[OsString]) -> Option<(String, String)> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let file = found(Path::new(command.first()?), &path)?;
+    let meta = file.metadata().ok()?;
+    let made = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let (file, bytes, made) = (file.display(), meta.len(), date(made.as_secs()));
+    Some((
+        "program".to_string(),
+        format!("{file}, {bytes} bytes, of {made}"),
+    ))
 }
 
 fn is_executable(file: &Path) -> bool {

@@ -54,11 +54,6 @@ impl Attached<'_> {
         self.state().is_some_and(|s| s == "enabled")
     }
 
-    /// True if the scheduler of this name is attached.
-    pub fn is(&self, name: &str) -> bool {
-        self.enabled() && self.name().is_some_and(|n| n == name)
-    }
-
     fn gone(&self) -> bool {
         self.state().is_none_or(|s| s == "disabled")
     }
@@ -84,19 +79,6 @@ impl Attached<'_> {
                 "the scheduler {} is still attached after {} s",
                 self.name().unwrap_or_default(),
                 patience.as_secs()
-            );
-            sleep(NAP);
-        }
-        Ok(())
-    }
-
-    pub fn wait_until(&self, name: &str) -> Result<()> {
-        let end = Instant::now() + START_TIME;
-        while !self.is(name) {
-            ensure!(
-                Instant::now() < end,
-                "the scheduler {name} was started but is not attached after {} s",
-                START_TIME.as_secs()
             );
             sleep(NAP);
         }

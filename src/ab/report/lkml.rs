@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A result for a mailing list: plain text of at most 72 columns. First what a reviewer asks for;
-//! then the raw runs with their sum and percent, laid out as in Roy v7.
+//! then the raw runs, laid out as in Roy v7, and one percent for each comparison.
 
-use super::{MetricReport, Report, VariantReport, headline, remark};
+use super::{MetricReport, Report, VariantReport, headline};
 use crate::ab::result::{Header, Recorded};
 use crate::machine::parse_cpulist;
 use crate::util::text::{quoted, wrap};
@@ -52,10 +52,13 @@ fn machine(report: &Report) -> String {
     let of_boot = |name: &str| known(name).filter(|_| plan.boots.is_none());
     for (label, value) in [
         ("Machine", cpu.as_deref()),
+        ("Topology", known("topology")),
+        ("Memory", known("memory")),
         ("Kernel", of_boot("kernel")),
         ("Command line", of_boot("cmdline")),
         ("Mitigations", of_boot("mitigations")),
         ("Frequencies", Some(modes.join("; ").as_str())),
+        ("Program", known("program")),
         (
             "Version",
             Some(format!("scx_roost {}", plan.version).as_str()),
@@ -113,10 +116,9 @@ impl Columns {
             false => (0..variants.len()).map(letter).collect(),
         };
         let numbers = report.metrics.iter().flat_map(|m| {
-            let of = move |v: &VariantReport| {
-                let runs = v.runs.iter().map(|(_, value)| *value);
-                let all = runs.chain(combined(m, v).map(|(value, _)| value));
-                all.map(|value| shown(value).len()).max().unwrap_or(0)
+            let of = |v: &VariantReport| {
+                let runs = v.runs.iter().map(|(_, value)| shown(*value).len());
+                runs.chain([shown(v.median).len()]).max().unwrap_or(0)
             };
             m.variants.iter().map(of).collect::<Vec<_>>()
         });
@@ -158,23 +160,6 @@ fn shown(value: f64) -> String {
     }
 }
 
-/// The sum of times, the mean of all else, with a word for it. None: it has no runs.
-fn combined(metric: &MetricReport, variant: &VariantReport) -> Option<(f64, String)> {
-    let n = variant.runs.len();
-    let is_time = metric.unit == "s";
-    let value = if is_time {
-        variant.mean * n as f64
-    } else {
-        variant.mean
-    };
-    let word = match (is_time, metric.unit) {
-        (true, _) => format!("total {}, s", metric.metric),
-        (false, "") => format!("average {}", metric.metric),
-        (false, unit) => format!("average {}, {unit}", metric.metric),
-    };
-    (n > 0).then_some((value, word))
-}
-
 fn body(report: &Report, columns: &Columns) -> String {
     let line = ":".to_string() + &"-".repeat(WIDTH - 5);
     let plan = report.plan;
@@ -210,45 +195,36 @@ fn tight(text: &str) -> String {
     tight
 }
 
-/// The raw runs, their sum or mean, and that in percent of the first variant.
+/// The raw runs in order, and their medians.
 fn table(metric: &MetricReport, columns: &Columns) -> String {
-    let direction = super::direction_text(metric.better);
-    let sums: Vec<Option<(f64, String)>> = metric
-        .variants
-        .iter()
-        .map(|v| combined(metric, v))
-        .collect();
-    let word = sums.iter().flatten().map(|(_, word)| word.as_str()).next();
-    let word: String = word.unwrap_or_default().chars().take(30).collect();
+    let (direction, unit) = (super::direction_text(metric.better), metric.unit);
+    let word = match unit {
+        "" => format!("  median {}", metric.metric),
+        unit => format!("  median {}, {unit}", metric.metric),
+    };
+    let word: String = word.chars().take(30).collect();
     let fit = columns.fit(word.chars().count().max(direction.len()) + 2);
-    let base = sums[0].as_ref().map(|(value, _)| *value);
     let mut text = String::new();
-    let all: Vec<usize> = (0..metric.variants.len()).collect();
-    for shown_now in all.chunks(fit) {
-        let cells = |cell: &dyn Fn(usize) -> String| shown_now.iter().map(|v| cell(*v)).collect();
-        let row = |cell: &dyn Fn(usize) -> String, behind: &str| {
-            let cells: Vec<String> = cells(cell);
+    for shown_now in metric.variants.chunks(fit).zip(columns.names.chunks(fit)) {
+        let (variants, names) = shown_now;
+        let row = |cell: &dyn Fn(&VariantReport) -> String, behind: &str| {
+            let cells: Vec<String> = variants.iter().map(cell).collect();
             columns.row(&cells, behind)
         };
         let rule = row(&|_| "-".repeat(columns.width), "");
-        let _ = write!(text, "\n{}{rule}", row(&|v| columns.names[v].clone(), ""));
-        let runs = shown_now.iter().map(|v| metric.variants[*v].runs.len());
-        for run in 0..runs.max().unwrap_or(0) {
-            let value = |v: usize| metric.variants[v].runs.get(run).map(|(_, value)| *value);
+        let _ = write!(text, "\n{}{rule}", columns.row(names, ""));
+        let runs = variants.iter().map(|v| v.runs.len()).max().unwrap_or(0);
+        for run in 0..runs {
+            let value = |v: &VariantReport| v.runs.get(run).map(|(_, value)| *value);
             text += &row(&|v| value(v).map_or("-".to_string(), shown), "");
         }
-        let sum = |v: usize| sums[v].as_ref().map(|(value, _)| *value);
-        let percent = |v: usize| match (sum(v), base) {
-            (Some(value), Some(base)) if base != 0.0 => format!("{:.1}%", 100.0 * value / base),
-            _ => "-".to_string(),
+        text += &rule;
+        let median = |v: &VariantReport| match v.runs.len() {
+            0 => "-".to_string(),
+            _ => shown(v.median),
         };
-        text += &rule;
-        text += &row(
-            &|v| sum(v).map_or("-".to_string(), shown),
-            &format!("  {word}"),
-        );
-        text += &rule;
-        text += &row(&percent, &format!("  {direction}"));
+        text += &row(&median, &word);
+        text += &row(&|_| String::new(), &format!("  {direction}"));
     }
     text
 }
@@ -257,17 +233,9 @@ fn table(metric: &MetricReport, columns: &Columns) -> String {
 fn verdicts(report: &Report, metric: &MetricReport) -> String {
     let base = &report.plan.variants[0];
     let mut text = "\n".to_string();
-    for variant in &metric.variants {
-        let Some(judged) = &variant.judged else {
-            continue;
-        };
-        let line = headline(base, &variant.variant, metric, judged);
-        let why = match remark(judged, metric.unit).as_str() {
-            "" => String::new(),
-            why => format!("; {why}"),
-        };
-        let whole = tight(&(line + &why));
-        for (at, line) in wrap(&whole, WIDTH - 4).iter().enumerate() {
+    for (variant, judged) in metric.judged() {
+        let line = tight(&headline(base, variant, metric, judged));
+        for (at, line) in wrap(&line, WIDTH - 4).iter().enumerate() {
             let _ = writeln!(text, "{}{line}", if at == 0 { "  " } else { "    " });
         }
     }

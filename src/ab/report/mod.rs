@@ -27,22 +27,22 @@ type Medians = BTreeMap<String, Vec<Option<f64>>>;
 #[derive(Clone, Debug, Serialize)]
 pub struct Report<'a> {
     pub plan: &'a Header,
-    /// Whole blocks, without warm-ups.
-    pub blocks: usize,
+    /// Whole rounds of runs that count.
+    pub rounds: usize,
     /// The metrics that were asked for, with verdicts.
     pub metrics: Vec<MetricReport>,
     /// Medians of other measured metrics, by name, in the order of the variants.
     pub also: Medians,
     /// Medians per run of the scheduler's counters that differ, in the same order.
     pub counters: Medians,
-    /// Number of failed runs by variant. They were repeated.
+    /// Number of failed runs by variant, without warm-ups. They were repeated.
     pub failed: BTreeMap<String, usize>,
     /// What spoils the comparison.
     pub warnings: Vec<String>,
     /// Governor, boost and limits of frequencies, as they were in counted runs.
     #[serde(skip)]
     modes: BTreeSet<&'a str>,
-    /// The first boot of each variant, if a block is a boot of each.
+    /// The first boot of each variant, if a turn is a boot.
     #[serde(skip)]
     boots: BTreeMap<&'a str, &'a Booted>,
 }
@@ -75,12 +75,11 @@ pub struct VariantReport {
 impl Report<'_> {
     pub fn new(recorded: &Recorded) -> Result<Report<'_>> {
         let (header, runs) = (&recorded.header, recorded.runs.as_slice());
-        let judged = analysis::judged(header, runs, &recorded.failed)?;
+        let judged = analysis::judged(recorded)?;
         let of: Vec<(String, String)> = analysis::pairs(header)?
             .into_iter()
             .map(|(variant, metric)| (variant, metric.name))
             .collect();
-        let whole = analysis::blocks(header, runs);
         let found = |variant: &str, metric: &str| {
             let at = of.iter().position(|(v, m)| v == variant && m == metric);
             at.map(|at| judged[at].clone())
@@ -111,7 +110,7 @@ impl Report<'_> {
         warned.extend(interrupted(recorded));
         Ok(Report {
             plan: header,
-            blocks: whole,
+            rounds: recorded.rounds(),
             metrics: metrics.collect(),
             also,
             counters,
@@ -125,7 +124,13 @@ impl Report<'_> {
 
 fn failed(recorded: &Recorded) -> BTreeMap<String, usize> {
     let mut failed = BTreeMap::new();
-    for variant in recorded.failed.iter().flat_map(|f| &f.variants) {
+    let turn = |at: usize| recorded.runs.get(at).map(|run| run.turn);
+    // A warm-up does not count, and neither does its failure.
+    let counted = recorded
+        .failed
+        .iter()
+        .filter(|f| turn(f.failed) != Some(None));
+    for variant in counted.flat_map(|f| &f.variants) {
         *failed.entry(variant.clone()).or_default() += 1;
     }
     failed
@@ -142,7 +147,7 @@ fn boots_of(runs: &[Repetition]) -> BTreeMap<&str, &Booted> {
 }
 
 fn counted(runs: &[Repetition]) -> impl Iterator<Item = &Repetition> + Clone {
-    runs.iter().filter(|r| r.block.is_some())
+    runs.iter().filter(|r| r.turn.is_some())
 }
 
 impl Report<'_> {

@@ -1,50 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A report for a terminal: a table for each metric.
+//! A report for a terminal: a table for each metric, and at last the verdicts.
 
 use super::{
-    MetricReport, Report, command, cv_text, direction_text, effect, least_effect, level,
-    median_text, named, number, summary, taken,
+    MetricReport, Report, command, cv_text, direction_text, median_text, named, number, summary,
+    taken,
 };
 use crate::ab::stats::verdict::{Direction, Verdict};
 use crate::util::escape;
 use clap::builder::styling::{AnsiColor, Style};
 use std::fmt::Write;
 
-pub fn text(report: &Report) -> String {
-    written(report, |_| Style::new())
+/// What a report shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// Colors, for a terminal that shows them.
+    pub colors: bool,
+    /// What else was measured, and counters.
+    pub counters: bool,
 }
 
-/// For a terminal that shows colors.
-pub fn colored(report: &Report) -> String {
-    written(report, style)
-}
-
-fn written(report: &Report, style: fn(Verdict) -> Style) -> String {
+pub fn text(report: &Report, shown: Shown) -> String {
     let mut text = format!(
-        "{}\n{}\n{}\n\n",
+        "{}\n{}\n{}\n",
         command(report.plan),
         summary(report),
         taken(report.plan)
     );
-    text = escape::text(&text).into_owned();
-    for (verdict, line) in report.headlines() {
-        let (style, line) = (style(verdict), escape::text(&line));
-        let _ = writeln!(text, "{style}{line}{style:#}");
-    }
-    text + &escape::text(&rest(report))
-}
-
-fn rest(report: &Report) -> String {
-    let mut text = String::new();
     for metric in &report.metrics {
-        text += &table(metric, report.blocks);
+        text += &table(metric);
         for outlier in metric.outliers() {
             let _ = writeln!(text, "  {outlier}");
         }
     }
-    text += &also(report);
+    if shown.counters {
+        text += &also(report);
+    }
+    text.push('\n');
     for warning in &report.warnings {
         let _ = writeln!(text, "warning: {warning}");
+    }
+    let mut text = escape::text(&text).into_owned();
+    for (verdict, line) in report.headlines() {
+        let style = if shown.colors {
+            style(verdict)
+        } else {
+            Style::new()
+        };
+        let _ = writeln!(text, "{style}{}{style:#}", escape::text(&line));
     }
     text
 }
@@ -67,17 +69,14 @@ pub fn title(metric: &str, unit: &str, better: Direction) -> String {
     format!("{metric}{unit}, {}", direction_text(better))
 }
 
-fn width(metric: &MetricReport) -> usize {
+fn table(metric: &MetricReport) -> String {
     let names = metric.variants.iter().map(|v| v.variant.chars().count());
-    names.max().unwrap_or(0).max(7)
-}
-
-fn table(metric: &MetricReport, blocks: usize) -> String {
-    let width = width(metric);
+    let width = names.max().unwrap_or(0).max(7);
     let mut text = format!(
-        "\n{}\n  {:width$} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
+        "\n{}\n  {:width$} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
         title(&metric.metric, metric.unit, metric.better),
         "variant",
+        "runs",
         "median",
         "mean",
         "CV",
@@ -85,39 +84,14 @@ fn table(metric: &MetricReport, blocks: usize) -> String {
         "most"
     );
     for variant in &metric.variants {
-        let cv = cv_text(variant.cv);
+        let (cv, runs) = (cv_text(variant.cv), variant.runs.len());
         let [median, mean, min, max] =
             [variant.median, variant.mean, variant.min, variant.max].map(number);
         let _ = writeln!(
             text,
-            "  {:width$} {median:>8} {mean:>8} {cv:>8} {min:>8} {max:>8}",
+            "  {:width$} {runs:>5} {median:>8} {mean:>8} {cv:>8} {min:>8} {max:>8}",
             variant.variant
         );
-    }
-    text += &verdicts(metric, blocks);
-    text
-}
-
-/// The comparisons with the first variant.
-fn verdicts(metric: &MetricReport, blocks: usize) -> String {
-    let width = width(metric);
-    let mut text = format!("  {:width$} {:<24} {:>7}  verdict\n", "", "change", "p");
-    for variant in &metric.variants {
-        let Some(judged) = &variant.judged else {
-            continue;
-        };
-        let change = effect(judged, metric.unit);
-        let (p, told) = (judged.p_adjusted, super::verdict(judged, metric.unit));
-        let _ = writeln!(
-            text,
-            "  {:width$} {change:<24} {p:>7.4}  {told}",
-            variant.variant
-        );
-        let least = least_effect(judged, metric.unit);
-        if judged.level.is_some() && !least.is_empty() {
-            let level = level(judged, blocks);
-            let _ = writeln!(text, "  {:width$} at {level}; least effect {least}", "");
-        }
     }
     text
 }
@@ -140,5 +114,5 @@ fn also(report: &Report) -> String {
             text.push('\n');
         }
     }
-    text + "\n"
+    text
 }

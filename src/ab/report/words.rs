@@ -3,13 +3,12 @@
 
 use super::{MetricReport, Report};
 use crate::ab::cpus::Cpus;
-use crate::ab::design::Settle;
 use crate::ab::metric::unit_of;
 use crate::ab::result::Header;
 use crate::ab::stats::Interval;
-use crate::ab::stats::pairs::Scale;
 use crate::ab::stats::plan::Plan;
-use crate::ab::stats::verdict::{Against, Direction, EQUIVALENT_MIN, Judged, Verdict};
+use crate::ab::stats::turns::Scale;
+use crate::ab::stats::verdict::{Against, Direction, Judged, Verdict};
 use crate::ab::variant::Variant;
 use crate::machine::{cpulist_text, parse_cpulist};
 use crate::util::escape;
@@ -131,13 +130,13 @@ impl Signed<'_> {
 }
 
 fn signed<'a>(judged: &Judged, unit: &'a str) -> Signed<'a> {
-    let effect = &judged.effect;
-    let around = effect
+    let shift = judged.shift.unwrap_or(1.0);
+    let around = judged
         .interval
-        .map_or((effect.value - 1.0).abs(), |i| i.half_width());
+        .map_or((shift - 1.0).abs(), |i| i.half_width());
     let mut signed = Signed::new(judged.scale, unit, around);
     // An end beside "no change" or the margin is shown on its side of it.
-    let ends = effect.interval.map_or(vec![], |i| vec![i.low, i.high]);
+    let ends = judged.interval.map_or(vec![], |i| vec![i.low, i.high]);
     let borders = [1.0, judged.margin.low, judged.margin.high];
     let hidden = |signed: &Signed| {
         ends.iter().any(|end| {
@@ -158,130 +157,91 @@ fn signed<'a>(judged: &Judged, unit: &'a str) -> Signed<'a> {
     signed
 }
 
-/// The shift with its interval: '-3.1 % (-4.0 to -2.2)'.
-pub fn effect(judged: &Judged, unit: &str) -> String {
+/// The shift: '-3.1 %', and its interval with its level: '95 % interval -4.0 to -2.2 %'.
+pub fn shift(judged: &Judged, unit: &str) -> String {
     let signed = signed(judged, unit);
-    let value = signed.bare(judged.effect.value) + &signed.unit();
-    match judged.effect.interval {
-        Some(interval) => format!("{value} ({})", signed.range(interval)),
+    let value = |shift: f64| signed.bare(shift) + &signed.unit();
+    let value = judged.shift.map_or("nothing to compare".to_string(), value);
+    match judged.interval.zip(judged.level) {
+        Some((interval, level)) => format!(
+            "{value}, {} interval {}{}",
+            percent(level),
+            signed.range(interval),
+            signed.unit()
+        ),
         None => value,
     }
 }
 
-/// The level of the interval, and the number of blocks if these are not all.
-pub fn level(judged: &Judged, blocks: usize) -> String {
-    let level = judged.level.map_or(String::new(), percent);
-    match judged.blocks {
-        0 => level,
-        n if n == blocks => level,
-        n => format!("{level}, {n} blocks"),
-    }
-}
-
-/// The least effect that this many blocks would have found. Empty: they could find none.
-pub fn least_effect(judged: &Judged, unit: &str) -> String {
-    let in_percent = |percent: f64| match percent {
-        p if p >= 1.0 => format!("{p:.1} %"),
-        p => format!("{p:.2} %"),
-    };
-    let least = judged.least_effect.map(|least| match judged.scale {
-        Scale::Ratio => in_percent(100.0 * least),
-        Scale::Difference => with_unit(least, unit),
-    });
-    least.unwrap_or_default()
-}
-
 /// The result of a comparison in a line, for people who read nothing else.
 pub fn headline(base: &str, variant: &str, metric: &MetricReport, judged: &Judged) -> String {
-    let name = &metric.metric;
-    let (effect, unit) = (&judged.effect, metric.unit);
-    let signed = signed(judged, unit);
-    let interval = effect.interval.map_or(String::new(), |i| {
-        let level = judged.level.map_or(String::new(), percent);
-        format!(", {level} interval {}{}", signed.range(i), signed.unit())
-    });
-    let value = signed.bare(effect.value) + &signed.unit();
-    let small = match judged.against {
-        Some(Against::Few | Against::Mean) => " but within the margin",
-        Some(Against::Steps) if !is_seen(judged) => " but within the margin",
-        _ => "",
+    let (name, unit) = (&metric.metric, metric.unit);
+    let p = match judged.level {
+        Some(_) if judged.p_adjusted < 0.0001 => ", p below 0.0001".to_string(),
+        Some(_) => format!(", p {:.4}", judged.p_adjusted),
+        None => String::new(),
+    };
+    let why = match remark(judged, unit).as_str() {
+        "" => String::new(),
+        why => format!("; {why}"),
     };
     format!(
-        "{variant} against {base}: {}{small}, {name} {value}{interval}",
-        verdict_name(judged.verdict)
+        "{variant} against {base}: {}, {name} {}{p}{why}",
+        verdict_name(judged.verdict),
+        shift(judged, unit)
     )
 }
 
-/// The verdict with a remark.
-pub fn verdict(judged: &Judged, unit: &str) -> String {
-    let name = verdict_name(judged.verdict);
-    match remark(judged, unit).as_str() {
-        "" => name.to_string(),
-        remark => format!("{name}: {remark}"),
-    }
-}
-
-/// Runs that would find only this part or more say nothing about schedulers.
+/// Runs whose difference is known only within this part say nothing about schedulers.
 const USELESS: f64 = 0.5;
 
-/// Why it is this verdict, or which effect would have been found.
-pub fn remark(judged: &Judged, unit: &str) -> String {
-    let n = judged.blocks;
+/// What the verdict does not say.
+fn remark(judged: &Judged, unit: &str) -> String {
+    let margin = margin(judged, unit);
+    let wide = |i: Interval| judged.scale == Scale::Ratio && i.half_width() > USELESS;
     match (judged.verdict, judged.against) {
         (Verdict::NotExercised, _) => {
             "the variants' difference took effect in at most half of the runs".to_string()
         }
-        (Verdict::Equivalent, _) => format!("within {}", margin(judged, unit)),
-        (Verdict::Inconclusive, Some(against)) => speaks_against(judged, against, unit),
-        (Verdict::Inconclusive, None) if n == 0 => {
+        (Verdict::Equivalent, _) => format!(
+            "within {margin}; a run in {} or more may be slow without being seen",
+            (judged.rounds / 3).max(1)
+        ),
+        (Verdict::Better | Verdict::Worse, _) if judged.within_margin => {
+            format!("by less than {margin}")
+        }
+        (Verdict::Better | Verdict::Worse, Some(Against::Steps)) => {
+            "the steps of this metric are as wide: by how much is not known".to_string()
+        }
+        (Verdict::Better | Verdict::Worse, _) => String::new(),
+        (Verdict::Inconclusive, Some(against)) => speaks_against(against, &margin),
+        (Verdict::Inconclusive, None) if judged.rounds == 0 => {
             "no verdict yet: the plan is not complete".to_string()
         }
-        (Verdict::Inconclusive, None) => match least_effect(judged, unit).as_str() {
-            "" => format!("{} too few for a verdict", blocks_are(n)),
-            least if judged.scale == Scale::Ratio && judged.least_effect > Some(USELESS) => {
-                format!(
-                    "runs are too short or differ too much, {} would find only {least}: make them a second or longer",
-                    count(n, "block")
-                )
-            }
-            least => format!("{} can find {least} or more", count(n, "block")),
-        },
-        _ => String::new(),
+        (Verdict::Inconclusive, None) if judged.interval.is_some_and(wide) => {
+            "runs are too short or differ too much: make them a second or longer".to_string()
+        }
+        (Verdict::Inconclusive, None) if judged.interval.is_none() => {
+            "too few runs for a verdict".to_string()
+        }
+        (Verdict::Inconclusive, None) => {
+            "the interval has 'no change' in it, and is not within the margin".to_string()
+        }
     }
 }
 
-/// Without the steps of the metric there would be a difference.
-fn is_seen(judged: &Judged) -> bool {
-    judged.level.is_some_and(|level| judged.p <= 1.0 - level)
-}
-
-fn speaks_against(judged: &Judged, against: Against, unit: &str) -> String {
-    let margin = margin(judged, unit);
+fn speaks_against(against: Against, margin: &str) -> String {
     match against {
         Against::Failures => {
             "failed runs are not equally many: counted as the worst, they leave no verdict"
-                .to_string()
-        }
-        Against::Steps if is_seen(judged) => {
-            "a difference is seen, but the steps of this metric are as wide: measure it finer, or make runs longer"
                 .to_string()
         }
         Against::Steps => format!(
             "within {margin}, but the steps of this metric are as wide: measure it finer, or make runs longer"
         ),
         Against::Mean => {
-            let signed = signed(judged, unit);
-            let mean = judged.mean.interval.map_or(String::new(), |i| {
-                format!(" ({}{})", signed.range(i), signed.unit())
-            });
-            format!(
-                "most runs are within {margin}, the mean may not be{mean}: some runs are far off"
-            )
+            format!("most runs are within {margin}, the mean may not be: some are far off")
         }
-        Against::Few => format!(
-            "within {margin}: 'equivalent' needs only more blocks, {EQUIVALENT_MIN} (-n {EQUIVALENT_MIN} or -n auto), since {} may show no rare slow run",
-            judged.blocks
-        ),
     }
 }
 
@@ -293,11 +253,6 @@ fn margin(judged: &Judged, unit: &str) -> String {
     }
 }
 
-fn blocks_are(blocks: usize) -> String {
-    let verb = if blocks == 1 { "is" } else { "are" };
-    format!("{} {verb}", count(blocks, "block"))
-}
-
 /// The command in one line.
 pub fn command(header: &Header) -> String {
     escape::line(&header.command.join(" ")).into_owned()
@@ -307,8 +262,8 @@ pub fn command(header: &Header) -> String {
 pub fn summary(report: &Report) -> String {
     let plan = report.plan;
     format!(
-        "{} of {} variants, on {}{}; seed {}, margin {} %",
-        count(report.blocks, "block"),
+        "{} of each of {} variants on average, on {}{}; seed {}, margin {} %",
+        count(report.rounds, "run"),
         plan.variants.len(),
         plan.scope.text(),
         kept_to(plan),
@@ -319,9 +274,9 @@ pub fn summary(report: &Report) -> String {
 
 /// When, where and by which plan the runs were made, in one line.
 pub fn taken(plan: &Header) -> String {
-    let blocks = match plan.rule.plan {
-        Plan::Fixed(blocks) => format!("{} planned", count(blocks, "block")),
-        Plan::Auto(most) => format!("auto, {} at most", count(most, "block")),
+    let planned = match plan.rule.plan {
+        Plan::Fixed(rounds) => format!("-n {rounds}"),
+        Plan::Auto(most) => format!("-n auto:{most}"),
     };
     let warmups = match plan.warmups {
         0 => "no warm-ups".to_string(),
@@ -343,19 +298,11 @@ pub fn taken(plan: &Header) -> String {
         .map(|f| format!(", {f}"))
         .collect();
     let (began, version) = (date(plan.began), &plan.version);
-    let settled = match plan.settle {
-        Settle::Nowhere => "",
-        Settle::Blocks => ", each block after a run of its first variant",
-        Settle::Runs => ", each run after one of the first variant",
-    };
     let boots = plan.boots.map_or(String::new(), |runs| {
-        format!(
-            ", each a boot of each variant with {} that count",
-            count(runs, "run")
-        )
+        format!(", each a boot with {} that count", count(runs, "run"))
     });
     format!(
-        "{began}, scx_roost {version}{host}; {blocks}{boots}, {warmups}{settled}{}",
+        "{began}, scx_roost {version}{host}; {planned}{boots}, {warmups}{}",
         plan.hooks.text()
     )
 }

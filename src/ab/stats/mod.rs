@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Statistics of paired blocks. Pure: no clock, no files, no randomness.
+//! Statistics of runs in random order. Pure: no clock, no files, no randomness.
 //!
-//! Begin with `verdict`. `pairs` has the values to compare, `rank` and `shift` the signed-rank test
-//! with its estimate and interval, `mean` the interval of the mean. `plan` has the times of looks,
-//! and `power` what can be found at all.
+//! Begin with `verdict`. `turns` has the values to compare, `rank` and `shift` the signed-rank test
+//! with its estimate and interval. `plan` has the times of looks.
 //!
 //! Every verdict is symmetric: exchange the variants, and `better` becomes `worse` with the same p.
 
-pub mod mean;
-pub mod pairs;
 pub mod plan;
-pub mod power;
 pub mod rank;
 pub mod sample;
 pub mod shift;
+pub mod turns;
 pub mod verdict;
 
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The signed-rank test (Wilcoxon 1945): whether differences are more often, and further, above 0
 //! than below. Exact up to `EXACT_MAX` differences, also with ties. Given the ranks, each sign is a
-//! fair coin, because the order in each block is random.
+//! fair coin, because a die decided each variant.
 
 use crate::util::distributions::{normal_cdf, normal_quantile};
 

@@ -27,8 +27,9 @@ impl Walsh {
         }
     }
 
-    pub fn estimate(&self) -> f64 {
-        quantile(&self.means, 0.5)
+    /// None: there is no difference to estimate from.
+    pub fn estimate(&self) -> Option<f64> {
+        (self.n > 0).then(|| quantile(&self.means, 0.5))
     }
 
     /// The least error at which the interval excludes 0, on each side. With ties and zeros that is

@@ -2,26 +2,21 @@
 //! Verdicts on variants, each compared with the first.
 //!
 //! One interval tells the verdict: that of the shift, at the level that is left when all
-//! comparisons and looks share the allowed error, widened by a step of the metric on each side.
-//! Without "no difference" in it there is a difference; within the margin the variants are
-//! equivalent, unless the mean, failed runs or too few runs speak against it. Only the looks of the
-//! plan count.
+//! comparisons and looks share the allowed error. Without "no difference" in it there is a
+//! difference, whatever its size. Otherwise, within the margin, the variants are equivalent, unless
+//! the steps of the metric, the mean or failed runs speak against it. Only the looks of the plan
+//! count.
 
 use super::Interval;
-use super::mean::MeanShift;
-use super::pairs::{Pairs, Scale};
 use super::plan::{Look, Plan};
-use super::power::least_shift;
 use super::rank::{P, SignedRank};
 use super::shift::Walsh;
+use super::turns::{Differences, Point, Scale, mean_interval};
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// Largest error rate. Above it a verdict says nothing.
 const ALPHA_MAX: f64 = 0.2;
-/// Fewer blocks are not `equivalent`: of a variant with one slow run in ten they show none in more
-/// than 5 % of cases (0.9^29 = 4.7 %).
-pub const EQUIVALENT_MIN: usize = 29;
 
 /// Which values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +31,7 @@ pub enum Direction {
 pub enum Verdict {
     Better,
     Worse,
-    /// The difference is less than the margin.
+    /// No difference is shown, and it is less than the margin.
     Equivalent,
     /// Neither a difference nor its absence is shown.
     Inconclusive,
@@ -44,20 +39,17 @@ pub enum Verdict {
     NotExercised,
 }
 
-/// What speaks against the verdict that the interval alone would give. The verdict is then
-/// `Inconclusive`.
+/// What speaks against a difference (`Failures`), or against being within the margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Against {
     /// With failed runs counted as its worst, no difference is shown; or equivalence, with unequal
     /// numbers of failed runs.
     Failures,
-    /// The steps of the metric are wider than the difference, or too wide for the margin.
+    /// The steps of the metric are too wide for the margin.
     Steps,
     /// The mean may differ by more than the margin: some runs are far off.
     Mean,
-    /// So few runs would show no rare slow ones.
-    Few,
 }
 
 /// Declared before the first run.
@@ -68,8 +60,6 @@ pub struct Rule {
     pub alpha: f64,
     /// The part of the smaller value that does not matter.
     pub margin: f64,
-    /// Chance with which `least_effect` would be found.
-    pub power: f64,
 }
 
 impl Rule {
@@ -78,7 +68,6 @@ impl Rule {
             plan,
             alpha: 0.05,
             margin: 0.02,
-            power: 0.8,
         }
     }
 
@@ -93,7 +82,6 @@ impl Rule {
         };
         part("alpha", self.alpha, ALPHA_MAX)?;
         part("margin", self.margin, 1.0)?;
-        part("power", self.power, 0.999)?;
         self.plan.checked()
     }
 }
@@ -101,35 +89,24 @@ impl Rule {
 /// One variant compared with the base, by one metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a> {
-    /// One value per block, in order.
-    pub base: &'a [f64],
-    pub other: &'a [f64],
+    /// The turns of both, in order.
+    pub points: &'a [Point],
     pub better: Direction,
     /// False: what differs did not act.
     pub exercised: bool,
-    pub step: Step<'a>,
-    /// Failed runs of the other variant less those of the base, by block. They were repeated.
-    pub failed: &'a [i64],
+    pub step: Step,
 }
 
 /// Smallest difference between two possible values of a metric. The true values of two equal ones
 /// may differ by it.
 #[derive(Clone, Copy, Debug)]
-pub enum Step<'a> {
-    /// As a part of the lower value. 0: no limit.
+pub enum Step {
+    /// As a part of the lower value. 0: values are exact, or much finer than any margin.
     Part(f64),
     /// In the metric's unit.
     Unit(f64),
-    /// In the metric's unit, for each block from all values up to it. A look uses no later values,
-    /// so its verdict is final.
-    Seen(&'a [f64]),
-}
-
-/// A value and its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    pub value: f64,
-    pub interval: Option<Interval>,
+    /// Unknown: as the values show it.
+    Seen,
 }
 
 /// The result of a comparison. Values are other / base, or other - base, as `scale` says.
@@ -137,31 +114,34 @@ pub struct Estimate {
 pub struct Judged {
     pub verdict: Verdict,
     pub against: Option<Against>,
+    /// The difference is shown to be less than the margin. True of each `Equivalent`.
+    pub within_margin: bool,
     pub scale: Scale,
-    /// Blocks of the look that gave the verdict, or of the last look. All estimates are from these.
-    pub blocks: usize,
-    /// Level of the intervals: what all comparisons and looks leave for this one. None: there was
+    /// Rounds of the look that gave the verdict, or of the last look. All estimates are from these.
+    pub rounds: usize,
+    /// Level of the interval: what all comparisons and looks leave for this one. None: there was
     /// no look.
     pub level: Option<f64>,
-    /// The shift of Hodges and Lehmann. Its interval, a step wider on each side, tells the verdict.
-    pub effect: Estimate,
-    /// The shift of the mean. Its interval, too, is within the margin if `equivalent`.
-    pub mean: Estimate,
+    /// The shift (Hodges and Lehmann), and its interval. None: there is nothing to compare.
+    pub shift: Option<f64>,
+    pub interval: Option<Interval>,
     /// The differences that do not matter.
     pub margin: Interval,
     /// Two-sided, at this look alone. Failed runs count as the worst if that makes it larger.
     pub p: f64,
     /// p adjusted for all comparisons and looks.
     pub p_adjusted: f64,
-    /// The least effect that this many blocks would have found, as a part of the smaller value or
-    /// in the metric's unit. None: they could find none.
-    pub least_effect: Option<f64>,
 }
 
-/// Judges all comparisons together.
-pub fn judge(compared: &[Compared], rule: &Rule) -> Vec<Judged> {
-    let many = compared.len();
-    compared.iter().map(|c| c.judged(rule, many)).collect()
+/// Judges all comparisons together, after so many rounds of runs of so many variants.
+pub fn judge(compared: &[Compared], rounds: usize, variants: usize, rule: &Rule) -> Vec<Judged> {
+    let share = Share {
+        rule,
+        alpha: rule.alpha / compared.len() as f64,
+        comparisons: compared.len(),
+        variants,
+    };
+    compared.iter().map(|c| share.judged(c, rounds)).collect()
 }
 
 /// True if every comparison has a verdict. What speaks against one may change: a later run may
@@ -170,26 +150,56 @@ pub fn settled(judged: &[Judged]) -> bool {
     judged.iter().all(|j| j.verdict != Verdict::Inconclusive)
 }
 
-impl Step<'_> {
-    /// On the scale of the differences, after this many blocks.
-    fn of(&self, blocks: usize, pairs: &Pairs) -> f64 {
+impl Step {
+    /// On the scale of the differences.
+    fn of(self, points: &[Point], differences: &Differences) -> f64 {
         match self {
-            Step::Part(part) => pairs.part(*part),
-            Step::Unit(unit) => pairs.unit(*unit),
-            Step::Seen(units) => pairs.unit(units[blocks - 1]),
+            Step::Part(part) => differences.part(part),
+            Step::Unit(unit) => differences.unit(unit),
+            Step::Seen => differences.unit(seen(points)),
         }
     }
 }
 
-impl Compared<'_> {
-    /// `many`: the number of comparisons that share the allowed error.
-    fn judged(&self, rule: &Rule, many: usize) -> Judged {
-        let alpha = rule.alpha / many as f64;
-        let mut looks = rule.plan.looks(alpha);
-        looks.retain(|look| look.blocks <= self.base.len());
-        let mut taken = looks
-            .into_iter()
-            .map(|look| Taken::new(self, look, rule, alpha * look.share));
+/// The step of the larger half of these values: one in the last digit that any of them has, since
+/// a program that prints two digits prints 99 and then 100; or the least gap between two of them if
+/// that is more, as of a clock.
+fn seen(points: &[Point]) -> f64 {
+    let mut values: Vec<f64> = points.iter().map(|p| p.value.abs()).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let digits = values.iter().map(|v| digits(*v)).max().unwrap_or(0);
+    let most = values.last().copied().unwrap_or(0.0);
+    if most == 0.0 {
+        return 1.0;
+    }
+    let larger = &values[values.len() / 2..];
+    let gaps = larger.windows(2).map(|two| two[1] - two[0]);
+    let gap = gaps.filter(|gap| *gap > 0.0).reduce(f64::min);
+    let last = 10_f64.powi(most.log10().floor() as i32 + 1 - digits);
+    gap.unwrap_or(0.0).max(last)
+}
+
+/// Significant digits of the shortest decimal number that equals the value. 0 for 0.
+fn digits(value: f64) -> i32 {
+    let text = format!("{value:e}");
+    let digits = text.split('e').next().unwrap_or_default();
+    let count = digits.chars().filter(char::is_ascii_digit).count();
+    if value == 0.0 { 0 } else { count as i32 }
+}
+
+/// What a comparison has of the allowed error.
+struct Share<'a> {
+    rule: &'a Rule,
+    alpha: f64,
+    comparisons: usize,
+    variants: usize,
+}
+
+impl Share<'_> {
+    fn judged(&self, compared: &Compared, rounds: usize) -> Judged {
+        let mut looks = self.rule.plan.looks(self.alpha);
+        looks.retain(|look| look.rounds <= rounds);
+        let mut taken = looks.into_iter().map(|look| self.taken(compared, look));
         let mut last = taken.next();
         while let Some(now) = &last
             && now.verdict().0 == Verdict::Inconclusive
@@ -197,63 +207,47 @@ impl Compared<'_> {
         {
             last = Some(next);
         }
-        let judged = last.map(|taken| taken.judged(many));
-        let judged = judged.unwrap_or_else(|| self.without_look(rule));
-        match self.exercised {
+        let judged = last.map(|taken| taken.judged(self.comparisons));
+        let judged = judged.unwrap_or_else(|| self.without_look(compared));
+        match compared.exercised {
             true => judged,
             false => Judged {
                 verdict: Verdict::NotExercised,
                 against: None,
+                within_margin: false,
                 ..judged
             },
         }
     }
 
+    fn taken(&self, compared: &Compared, look: Look) -> Taken {
+        let turns = self.variants * (look.rounds + 1);
+        let end = compared.points.partition_point(|p| p.turn < turns);
+        Taken::new(compared, &compared.points[..end], look, self)
+    }
+
     /// Estimates for display.
-    fn without_look(&self, rule: &Rule) -> Judged {
-        let pairs = Pairs::new(self.base, self.other);
-        let without_interval = |value: f64| Estimate {
-            value: pairs.shown(value),
-            interval: None,
-        };
+    fn without_look(&self, compared: &Compared) -> Judged {
+        let differences = Differences::new(compared.points, 0.0);
+        let shift = Walsh::new(&differences.values).estimate();
         Judged {
             verdict: Verdict::Inconclusive,
             against: None,
-            scale: pairs.scale,
-            blocks: 0,
+            within_margin: false,
+            scale: differences.scale,
+            rounds: 0,
             level: None,
-            effect: without_interval(Walsh::new(&pairs.differences).estimate()),
-            mean: without_interval(MeanShift::new(pairs.scale, self.base, self.other).value),
-            margin: margin(&pairs, rule).map(|d| pairs.shown(d)),
+            shift: shift.map(|shift| differences.shown(shift)),
+            interval: None,
+            margin: margin(&differences, self.rule).map(|d| differences.shown(d)),
             p: 1.0,
             p_adjusted: 1.0,
-            least_effect: None,
         }
-    }
-
-    /// The chances of these differences, and the larger ones of the differences in which a failed
-    /// run counts as the worst.
-    fn p(&self, differences: &[f64]) -> P {
-        let p = SignedRank::new(differences).p();
-        let failed = &self.failed[..differences.len()];
-        if failed.iter().all(|more| *more == 0) {
-            return p;
-        }
-        let worst = match self.better {
-            Direction::Lower => f64::INFINITY,
-            Direction::Higher => f64::NEG_INFINITY,
-        };
-        let counted = differences.iter().zip(failed);
-        let counted = counted.map(|(difference, more)| match more.signum() {
-            0 => *difference,
-            sign => sign as f64 * worst,
-        });
-        p.both(SignedRank::new(&counted.collect::<Vec<_>>()).p())
     }
 }
 
-fn margin(pairs: &Pairs, rule: &Rule) -> Interval {
-    let margin = pairs.part(rule.margin);
+fn margin(differences: &Differences, rule: &Rule) -> Interval {
+    let margin = differences.part(rule.margin);
     Interval {
         low: -margin,
         high: margin,
@@ -266,118 +260,110 @@ struct Taken {
     /// The error that this look may make.
     alpha: f64,
     better: Direction,
-    pairs: Pairs,
+    differences: Differences,
     p: P,
-    effect: f64,
-    /// None: too few blocks.
+    shift: Option<f64>,
+    /// None: too few differences.
     interval: Option<Interval>,
-    /// `interval`, widened by a step.
-    wide: Option<Interval>,
-    mean: MeanShift,
     margin: Interval,
     step: f64,
+    /// The mean is within the margin.
+    mean: bool,
     /// Failed runs are equally many in both variants.
     failed_alike: bool,
-    least_effect: Option<f64>,
 }
 
 impl Taken {
-    fn new(compared: &Compared, look: Look, rule: &Rule, alpha: f64) -> Taken {
-        let n = look.blocks;
-        let (base, other) = (&compared.base[..n], &compared.other[..n]);
-        let pairs = Pairs::new(base, other);
-        let walsh = Walsh::new(&pairs.differences);
-        let tested = SignedRank::new(&pairs.differences).p().two_sided();
+    fn new(compared: &Compared, points: &[Point], look: Look, share: &Share) -> Taken {
+        let alpha = share.alpha * look.share;
+        let worst = match compared.better {
+            Direction::Lower => f64::INFINITY,
+            Direction::Higher => f64::NEG_INFINITY,
+        };
+        let differences = Differences::new(points, worst);
+        let walsh = Walsh::new(&differences.values);
+        let tested = SignedRank::new(&differences.values).p();
         let interval = walsh.interval(1.0 - alpha);
-        let least = interval.and_then(|i| least_shift(i, n, alpha, rule.power));
-        let interval = interval.map(|i| if tested <= alpha { i } else { i.and(0.0) });
-        let step = compared.step.of(n, &pairs);
+        let no_more = Interval {
+            low: -share.rule.margin,
+            high: share.rule.margin,
+        };
+        let failed = |other: bool| points.iter().filter(move |p| p.failed && p.other == other);
         Taken {
             look,
             alpha,
             better: compared.better,
             // With ties the test and the interval count differently: a difference needs both.
-            p: compared.p(&pairs.differences).both(walsh.p()),
-            effect: walsh.estimate(),
-            interval,
-            wide: interval.map(|i| i.widened(step)),
-            mean: MeanShift::new(pairs.scale, base, other),
-            margin: margin(&pairs, rule),
-            step,
-            failed_alike: compared.failed[..n].iter().sum::<i64>() == 0,
-            least_effect: least.map(|shift| match pairs.scale {
-                Scale::Ratio => (shift + step).exp_m1(),
-                Scale::Difference => shift + step,
+            p: tested
+                .both(SignedRank::new(&differences.with_failed).p())
+                .both(walsh.p()),
+            shift: walsh.estimate(),
+            interval: interval.map(|i| match tested.two_sided() <= alpha {
+                true => i,
+                false => i.and(0.0),
             }),
-            pairs,
+            margin: margin(&differences, share.rule),
+            step: compared.step.of(points, &differences),
+            mean: mean_interval(points, 1.0 - alpha).is_some_and(|mean| mean.within(no_more)),
+            failed_alike: failed(true).count() == failed(false).count(),
+            differences,
         }
     }
 
-    fn verdict(&self) -> (Verdict, Option<Against>) {
-        let Some((interval, wide)) = self.interval.zip(self.wide) else {
-            return (Verdict::Inconclusive, None);
+    /// What speaks against being within the margin, or for a difference; and whether the
+    /// difference is within the margin.
+    fn verdict(&self) -> (Verdict, Option<Against>, bool) {
+        let Some(interval) = self.interval else {
+            return (Verdict::Inconclusive, None, false);
         };
-        if wide.within(self.margin) {
-            return match self.against_equivalence() {
-                None => (Verdict::Equivalent, None),
-                against => (Verdict::Inconclusive, against),
-            };
+        let against = match interval.within(self.margin) {
+            true => self.against_equivalence(interval),
+            // How large the difference is, its steps do not tell.
+            false => {
+                let coarse = interval.widened(self.step).contains(0.0);
+                (coarse && !interval.contains(0.0)).then_some(Against::Steps)
+            }
+        };
+        let within = interval.within(self.margin) && against.is_none();
+        match (interval.contains(0.0), within) {
+            (true, true) => (Verdict::Equivalent, None, true),
+            (true, false) => (Verdict::Inconclusive, against, false),
+            _ if self.p.two_sided() > self.alpha => {
+                (Verdict::Inconclusive, Some(Against::Failures), false)
+            }
+            _ if (interval.low > 0.0) == (self.better == Direction::Higher) => {
+                (Verdict::Better, against, within)
+            }
+            _ => (Verdict::Worse, against, within),
         }
-        if wide.contains(0.0) {
-            let seen = !interval.contains(0.0);
-            let against = match interval.within(self.margin) {
-                false if seen && self.p.two_sided() > self.alpha => Some(Against::Failures),
-                within => (within || seen).then_some(Against::Steps),
-            };
-            return (Verdict::Inconclusive, against);
-        }
-        if self.p.two_sided() > self.alpha {
-            return (Verdict::Inconclusive, Some(Against::Failures));
-        }
-        match (wide.low > 0.0) == (self.better == Direction::Higher) {
-            true => (Verdict::Better, None),
-            false => (Verdict::Worse, None),
-        }
-    }
-
-    fn mean_interval(&self) -> Option<Interval> {
-        let interval = self.mean.interval(1.0 - self.alpha);
-        interval.map(|mean| mean.widened(self.step))
     }
 
     /// What speaks against equivalence, although the interval is within the margin.
-    fn against_equivalence(&self) -> Option<Against> {
-        let mean = self.mean_interval();
+    fn against_equivalence(&self, interval: Interval) -> Option<Against> {
         match () {
             () if !self.failed_alike => Some(Against::Failures),
-            () if !mean.is_some_and(|mean| mean.within(self.margin)) => Some(Against::Mean),
-            () if self.look.blocks < EQUIVALENT_MIN => Some(Against::Few),
+            () if !interval.widened(self.step).within(self.margin) => Some(Against::Steps),
+            () if !self.mean => Some(Against::Mean),
             () => None,
         }
     }
 
-    fn judged(&self, many: usize) -> Judged {
-        let (verdict, against) = self.verdict();
-        let shown = |d| self.pairs.shown(d);
+    fn judged(&self, comparisons: usize) -> Judged {
+        let (verdict, against, within_margin) = self.verdict();
+        let shown = |d| self.differences.shown(d);
         let p = self.p.two_sided();
         Judged {
             verdict,
             against,
-            scale: self.pairs.scale,
-            blocks: self.look.blocks,
+            within_margin,
+            scale: self.differences.scale,
+            rounds: self.look.rounds,
             level: Some(1.0 - self.alpha),
-            effect: Estimate {
-                value: shown(self.effect),
-                interval: self.wide.map(|i| i.map(shown)),
-            },
-            mean: Estimate {
-                value: shown(self.mean.value),
-                interval: self.mean_interval().map(|i| i.map(shown)),
-            },
+            shift: self.shift.map(shown),
+            interval: self.interval.map(|i| i.map(shown)),
             margin: self.margin.map(shown),
             p,
-            p_adjusted: (p * many as f64 / self.look.share).min(1.0),
-            least_effect: self.least_effect,
+            p_adjusted: (p * comparisons as f64 / self.look.share).min(1.0),
         }
     }
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The guardian: a process that outlives this one.
 
-use super::{PROGRAM, Played, cgroups, made_cgroup, no_call, scx_service, soon, write};
+use super::{PROGRAM, Played, cgroups, made_cgroup, soon};
 use crate::child::{alone, lives, workload};
 use scx_roost::ab::machine::Machine;
 use scx_roost::ab::real::ground::{self, Ground};
 use scx_roost::ab::real::guardian::{COMMAND, Guardian, Word};
-use scx_roost::ab::real::previous::PreviousScheduler;
 use scx_roost::ab::variant::Variant;
 use std::fs;
 use std::io::Write;
@@ -20,7 +19,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn no_other_begins_before_the_machine_is_put_back() {
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     let host = played.host();
     let lock = ground::alone(&host).unwrap();
     let guardian = Guardian::start(Path::new(PROGRAM), &lock).unwrap();
@@ -34,37 +33,15 @@ fn no_other_begins_before_the_machine_is_put_back() {
     ground::alone(&host).unwrap();
 }
 
-/// The guardian with a fake systemctl.
 #[test]
-#[expect(
-    clippy::too_many_lines,
-    reason = "one guardian from its start to its end"
-)]
-fn the_guardian_ends_all_and_starts_the_service() {
+fn the_guardian_ends_all() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    let (own, said) = (folder.path().join("own"), folder.path().join("said"));
-    let kernel = folder.path().join("kernel");
+    let own = folder.path().join("own");
     fs::create_dir(&own).unwrap();
-    let systemctl = folder.path().join("systemctl");
-    write(
-        systemctl.clone(),
-        &format!(
-            "#!/bin/sh\necho \"$@\" >>{}\nmkdir -p {place}/root; echo lavd >{place}/root/ops; echo enabled >{place}/state\n",
-            said.display(),
-            place = kernel.join("sched_ext").display()
-        ),
-    );
-    fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755)).unwrap();
     let cgroup = cgroups().then(|| made_cgroup().unwrap());
-    let path = format!(
-        "{}:{}",
-        folder.path().display(),
-        std::env::var("PATH").unwrap()
-    );
     let mut guardian = Command::new(PROGRAM)
         .arg(COMMAND)
-        .env("PATH", path)
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
@@ -84,11 +61,6 @@ fn the_guardian_ends_all_and_starts_the_service() {
             folder: own.clone(),
             cgroup: cgroup.clone(),
         }),
-        Word::Restores(PreviousScheduler {
-            name: "lavd".into(),
-            service: scx_service(),
-            kernel: kernel.clone(),
-        }),
         Word::Schedules(scheduler.id() as i32),
         Word::Runs(command.id() as i32),
     ];
@@ -105,10 +77,6 @@ fn the_guardian_ends_all_and_starts_the_service() {
         child.wait().unwrap();
     }
     assert!(!lives("7664") && !lives("7665"));
-    assert_eq!(
-        fs::read_to_string(said).unwrap(),
-        "reset-failed scx.service\nstart scx.service\n"
-    );
     assert!(!own.exists());
     if let Some(cgroup) = cgroup {
         assert!(!lives("7663") && !cgroup.path().exists());
@@ -167,7 +135,7 @@ fn what_has_ended_is_left_alone() {
 #[test]
 fn a_guardian_that_dies_is_replaced() {
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     let folder = tempfile::tempdir().unwrap();
     let ground = Ground {
         folder: folder.path().to_path_buf(),
@@ -207,7 +175,7 @@ fn a_guardian_that_dies_is_replaced() {
 #[test]
 fn a_guardian_that_is_stopped_holds_nobody_up() {
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     let lock = ground::alone(&played.host()).unwrap();
     let mut guardian = Guardian::start(Path::new(PROGRAM), &lock).unwrap();
     let stops = |guardian: &Guardian| {
@@ -232,13 +200,13 @@ fn a_guardian_that_is_stopped_holds_nobody_up() {
 #[test]
 fn a_guardian_replaced_during_a_run_is_no_leftover() {
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     let kills = "for at in /proc/[0-9]*; do
             grep -qz '^ab-guardian$' $at/cmdline && grep -q \"^PPid:.$PPID$\" $at/status || continue
             kill -9 ${at#/proc/} && killed=1
         done 2>/dev/null
         [ \"$killed\" ] && sleep 2";
-    let mut real = played.real(&no_call, &|| false, workload(kills));
+    let mut real = played.real(&|| false, workload(kills));
     let variant = Variant::parse("eevdf").unwrap();
     real.begin(std::slice::from_ref(&variant)).unwrap();
     real.switch(&variant).unwrap();
@@ -253,7 +221,7 @@ fn a_guardian_replaced_during_a_run_is_no_leftover() {
 #[test]
 fn a_ground_is_named_before_it_is_made() {
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     let (mut ground, _) = Ground::named(&played.host());
     assert!(!ground.folder.exists());
     let mut stale = None;

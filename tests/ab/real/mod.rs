@@ -4,18 +4,15 @@
 
 mod guardian;
 mod scheduler;
-mod service;
 
 use crate::child::{alone, lives, workload};
 use scx_roost::ab::cgroup::Cgroup;
 use scx_roost::ab::child::Workload;
 use scx_roost::ab::hooks::Hooks;
 use scx_roost::ab::machine::Machine;
-use scx_roost::ab::real::service::{Call, Service};
 use scx_roost::ab::real::{Means, Real};
 use scx_roost::ab::variant::{Scope, Variant, parse_all};
 use scx_roost::machine::host::Host;
-use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -30,45 +27,15 @@ fn write(path: PathBuf, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A kernel with sched_ext, and processes with number, name, command line and cgroup.
+/// A kernel with sched_ext.
 struct Played(TempDir);
 
-/// Of a process of this user.
-fn status(parent: u32, user: u32) -> String {
-    format!("Name:\tx\nPPid:\t{parent}\nUid:\t{user}\t{user}\t{user}\t{user}\n")
-}
-
 impl Played {
-    fn new(processes: &[(&str, &str, &str, &str)]) -> Played {
+    fn new() -> Played {
         let played = Played(tempfile::tempdir().unwrap());
         played.says("state", "disabled");
         played.says("enable_seq", "4");
-        for (pid, comm, cmdline, cgroup) in processes {
-            let of = |file: &str| played.0.path().join("proc").join(pid).join(file);
-            write(of("comm"), &format!("{comm}\n"));
-            write(of("cmdline"), &cmdline.replace(' ', "\0"));
-            write(of("cgroup"), &format!("0::{cgroup}\n"));
-            write(of("status"), &status(1, 0));
-        }
         played
-    }
-
-    /// A systemd service has attached a scheduler.
-    fn with_service() -> Played {
-        let unit = "/system.slice/scx.service";
-        let played = Played::new(&[("20", "scx_lavd", "scx_lavd", unit)]);
-        played.says("state", "enabled");
-        played
-    }
-
-    /// What systemctl prints. The files of the kernel change accordingly.
-    fn obeys(&self, verb: &str) -> String {
-        match verb {
-            "stop" => self.says("state", "disabled"),
-            "start" => self.says("state", "enabled"),
-            _ => return shown(20),
-        }
-        String::new()
     }
 
     fn path(&self, file: &str) -> PathBuf {
@@ -91,16 +58,10 @@ impl Played {
     }
 
     /// A machine for comparisons.
-    fn real<'a>(
-        &self,
-        call: Call<'a>,
-        stopped: &'a dyn Fn() -> bool,
-        workload: Workload,
-    ) -> Real<'a> {
+    fn real<'a>(&self, stopped: &'a dyn Fn() -> bool, workload: Workload) -> Real<'a> {
         let means = Means {
             host: self.host(),
             program: PROGRAM.into(),
-            call,
             stopped,
             warn: &|text| println!("warning: {text}"),
         };
@@ -157,101 +118,69 @@ fn soon(mut what: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// What systemctl shows of a service that can be started again and has this main process.
-fn shown(main: u32) -> String {
-    format!("Transient=no\nCanStart=yes\nCanStop=yes\nMainPID={main}\n")
-}
-
-fn scx_service() -> Service {
-    Service {
-        unit: "scx.service".into(),
-    }
-}
-
-fn no_call(words: &[&str]) -> anyhow::Result<String> {
-    panic!("{words:?}")
-}
-
-/// The attached scheduler is stopped, and then that call fails: its service is started again at
-/// once.
-#[test]
-fn a_beginning_that_fails_is_undone() {
-    if !root() {
-        return;
-    }
-    let _alone = alone();
-    let played = Played::with_service();
-    let said = RefCell::new(Vec::new());
-    let call = |words: &[&str]| {
-        said.borrow_mut().push(words.join(" "));
-        let printed = played.obeys(words[1]);
-        anyhow::ensure!(words[1] != "stop", "no luck");
-        Ok(printed)
-    };
-    let mut real = played.real(&call, &|| false, workload("true"));
-    let variants = parse_all(&["mainline", "eevdf"].map(str::to_string)).unwrap();
-    let error = format!("{:#}", real.begin(&variants).unwrap_err());
-    assert_eq!(error, "no luck");
-    assert_eq!(
-        said.borrow()[1..],
-        [
-            "systemctl stop scx.service",
-            "systemctl reset-failed scx.service",
-            "systemctl start scx.service"
-        ]
-    );
-}
-
-/// What a run lacks is reported before the first run, and before the attached scheduler is stopped.
+/// What a run lacks is reported before the first run.
 #[test]
 fn what_a_run_lacks_is_found_before_it() {
-    let _alone = alone();
-    let played = Played::with_service();
-    let begin = |names: &[&str]| {
-        let mut real = played.real(&no_call, &|| false, workload("true"));
-        let variants: Vec<Variant> = names.iter().map(|n| Variant::parse(n).unwrap()).collect();
-        format!("{:#}", real.begin(&variants).unwrap_err())
-    };
     if !root() {
         return;
     }
+    let _alone = alone();
+    let played = Played::new();
     for program in ["/no/such/scx_lavd", "scx_no_such"] {
         let scx = format!("scx:{program} --fast");
+        let variants = parse_all(&["mainline", &scx].map(str::to_string)).unwrap();
+        let mut real = played.real(&|| false, workload("true"));
         assert_eq!(
-            begin(&["mainline", &scx]),
+            real.begin(&variants).unwrap_err().to_string(),
             format!("variant {scx}: there is no executable program {program}")
         );
     }
 }
 
+/// Nothing of it is touched, and the error names the command that ends it.
 #[test]
-fn what_is_attached_comes_back_in_the_end() {
+fn no_comparison_begins_beside_a_scheduler_that_is_attached() {
+    let _alone = alone();
+    let played = Played::new();
+    played.says("state", "enabled");
+    let begin = || {
+        let mut real = played.real(&|| false, workload("true"));
+        real.begin(&[Variant::parse("eevdf").unwrap()])?;
+        real.restore()
+    };
+    for (name, ends) in [
+        ("lavd", "by 'systemctl stop' of its service, 'scxctl stop'"),
+        ("roost_0.1.0_x86_64", "by 'scx_roost stop'"),
+    ] {
+        played.says("root/ops", name);
+        let told = begin().unwrap_err().to_string();
+        let attached = format!("the sched_ext scheduler '{name}' is attached: end it first, ");
+        assert!(told.starts_with(&attached) && told.contains(ends), "{told}");
+    }
+    played.says("state", "disabled");
+    begin().unwrap();
+}
+
+#[test]
+fn a_scheduler_is_attached_for_its_variant_and_ends_with_all_that_it_started() {
     if !root() {
         return;
     }
     let _alone = alone();
-    let played = Played::with_service();
-    let said = RefCell::new(Vec::new());
-    let call = |words: &[&str]| {
-        said.borrow_mut().push(words[1].to_string());
-        Ok(played.obeys(words[1]))
-    };
+    let played = Played::new();
     let scx = played.scx(ATTACHES);
-    let mut real = played.real(&call, &|| false, workload("sleep 0.01"));
-    let variants = [
-        Variant::parse(&scx).unwrap(),
-        Variant::parse("eevdf").unwrap(),
-    ];
+    let mut real = played.real(&|| false, workload("sleep 0.01"));
+    let variants = parse_all(&[&scx, "eevdf"].map(str::to_string)).unwrap();
     real.begin(&variants).unwrap();
-    for variant in &variants {
+    for (variant, state) in variants.iter().zip(["enabled", "disabled"]) {
         real.switch(variant).unwrap();
         real.run().unwrap();
+        let now = fs::read_to_string(played.path("state")).unwrap();
+        assert_eq!(now.trim(), state);
     }
-    assert_eq!(*said.borrow(), ["show", "stop"]);
     real.switch(&variants[0]).unwrap();
     assert!(soon(|| lives("7660")));
     real.restore().unwrap();
-    assert_eq!(*said.borrow(), ["show", "stop", "reset-failed", "start"]);
     assert!(!cgroups() || !lives("7660"));
 }
 
@@ -261,9 +190,9 @@ fn one_comparison_at_a_time() {
         return;
     }
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     let never = || false;
-    let real = || played.real(&no_call, &never, workload("true"));
+    let real = || played.real(&never, workload("true"));
     let (mut first, mut second) = (real(), real());
     first.begin(&[]).unwrap();
     let error = second.begin(&[]).unwrap_err().to_string();
@@ -278,11 +207,11 @@ fn one_comparison_at_a_time() {
 #[test]
 fn a_variant_keeps_the_command_to_its_cpus() {
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     std::os::unix::fs::symlink("/sys/devices", played.0.path().join("devices")).unwrap();
     let never = || false;
     let says = workload("grep Cpus_allowed_list /proc/self/status");
-    let mut real = played.real(&no_call, &never, says);
+    let mut real = played.real(&never, says);
     let of = |names: [&str; 2]| parse_all(&names.map(str::to_string)).unwrap();
     let wrong = real.begin(&of(["eevdf", "eevdf@cpus=1023"])).unwrap_err();
     let wrong = format!("{wrong:#}");
@@ -319,7 +248,7 @@ fn a_tree_is_taken_away_from_below() {
 #[test]
 fn hooks_run_around_the_runs() {
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     let log = played.0.path().join("log");
     let says = |word: &str| Some(format!("echo {word} >>{}", log.display()));
     let said = || fs::read_to_string(&log).unwrap().replace('\n', " ");
@@ -332,7 +261,7 @@ fn hooks_run_around_the_runs() {
     let variant = Variant::parse("eevdf").unwrap();
     let runs = |hooks: &Hooks, times: usize| {
         let _ = fs::remove_file(&log);
-        let real = played.real(&no_call, &|| false, workload(&command));
+        let real = played.real(&|| false, workload(&command));
         let mut real = real.hooked(hooks.clone());
         real.begin(std::slice::from_ref(&variant))?;
         let mut ran = (0..times).map(|_| {

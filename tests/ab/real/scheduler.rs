@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Schedulers that are started, watched and stopped.
 
-use super::{ATTACHES, Played, no_call, root};
+use super::{ATTACHES, Played, root};
 use crate::child::{alone, lives, workload};
 use scx_roost::ab::child::Failure;
 use scx_roost::ab::machine::Machine;
@@ -19,11 +19,11 @@ fn a_command_is_not_blamed_for_its_scheduler() {
         return;
     }
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     let state = played.path("state");
     let fails = workload(&format!("echo disabled >{}; exit 3", state.display()));
     let scx = Variant::parse(&played.scx(ATTACHES)).unwrap();
-    let mut real = played.real(&no_call, &|| false, fails);
+    let mut real = played.real(&|| false, fails);
     real.begin(std::slice::from_ref(&scx)).unwrap();
     real.switch(&scx).unwrap();
     let told = real.run().unwrap_err().to_string();
@@ -41,9 +41,9 @@ fn a_stopped_load_is_no_failure_and_leaves_nothing() {
         return;
     }
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     let scx = played.scx("sleep 7662 & sleep 7662");
-    let mut real = played.real(&no_call, &|| true, workload("true"));
+    let mut real = played.real(&|| true, workload("true"));
     let variant = Variant::parse(&scx).unwrap();
     real.begin(std::slice::from_ref(&variant)).unwrap();
     let failure = real.switch(&variant).unwrap_err();
@@ -58,9 +58,9 @@ fn a_scheduler_that_ends_is_reported() {
         return;
     }
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     let scx = played.scx("echo no BTF; exit 5");
-    let mut real = played.real(&no_call, &|| false, workload("true"));
+    let mut real = played.real(&|| false, workload("true"));
     let variant = Variant::parse(&scx).unwrap();
     real.begin(std::slice::from_ref(&variant)).unwrap();
     let told = real.switch(&variant).unwrap_err().to_string();
@@ -75,10 +75,10 @@ fn a_scheduler_attached_during_a_run_is_noticed() {
         return;
     }
     let _alone = alone();
-    let played = Played::new(&[]);
+    let played = Played::new();
     let seq = played.path("enable_seq");
     let came_and_went = workload(&format!("echo 5 >{}", seq.display()));
-    let mut real = played.real(&no_call, &|| false, came_and_went);
+    let mut real = played.real(&|| false, came_and_went);
     let variant = Variant::parse("eevdf").unwrap();
     real.begin(std::slice::from_ref(&variant)).unwrap();
     real.switch(&variant).unwrap();

@@ -3,7 +3,7 @@
 
 use scx_roost::ab::report::Report;
 use scx_roost::ab::report::lkml::as_mail;
-use scx_roost::ab::report::text::text;
+use scx_roost::ab::report::text::{Shown, text};
 use scx_roost::ab::result::Recorded;
 
 pub fn results(input: &[u8]) {
@@ -14,7 +14,11 @@ pub fn results(input: &[u8]) {
     let Ok(report) = Report::new(&recorded) else {
         return;
     };
-    let _ = text(&report);
+    let shown = Shown {
+        counters: true,
+        ..Shown::default()
+    };
+    let _ = text(&report, shown);
     as_mail(&recorded).expect("it has a report");
     serde_json::to_string(&report).expect("a report is JSON");
 }
