@@ -54,7 +54,7 @@ pub use policy::config::Config;
 #[cfg(feature = "faults")]
 pub use policy::config::Faults;
 pub use policy::features::FeatureSet;
-pub use policy::rules::Whom;
+pub use policy::rules::Subject;
 pub use policy::settings::Settings;
 pub use program::program;
 pub use util::stop::{Stop, Stopper, stopper};

@@ -8,14 +8,22 @@ use super::stats::turns::Point;
 use super::stats::verdict::{Compared, Judged, judge};
 use super::variant::{Variant, exercised};
 use anyhow::Result;
-use std::collections::BTreeSet;
+
+/// The runs of these two variants that count.
+fn counted<'a>(recorded: &'a Recorded, base: &str, other: &str) -> Vec<&'a Repetition> {
+    let of_both = |r: &&Repetition| r.turn.is_some() && (r.variant == base || r.variant == other);
+    recorded.runs.iter().filter(of_both).collect()
+}
+
+/// The numbers of these runs, with their turns.
+fn numbers(runs: &[&Repetition], metric: &str) -> Vec<(usize, f64)> {
+    let number = |r: &&Repetition| Some((r.turn?, *r.values.get(metric)?));
+    runs.iter().filter_map(number).collect()
+}
 
 /// The turns of these two variants. The value of a turn is that of its run, or of all runs of its
 /// boot. Empty if a run lacks the metric.
-fn points(recorded: &Recorded, base: &str, other: &str, metric: &str) -> Vec<Point> {
-    let failed: BTreeSet<usize> = recorded.failed_turns();
-    let of_both = |r: &&Repetition| r.turn.is_some() && (r.variant == base || r.variant == other);
-    let runs: Vec<&Repetition> = recorded.runs.iter().filter(of_both).collect();
+fn points(recorded: &Recorded, runs: &[&Repetition], other: &str, metric: &str) -> Vec<Point> {
     let point = |runs: &[&Repetition]| {
         let values = runs.iter().map(|r| r.values.get(metric).copied());
         let turn = runs[0].turn?;
@@ -24,7 +32,7 @@ fn points(recorded: &Recorded, base: &str, other: &str, metric: &str) -> Vec<Poi
             value: together(&values.collect::<Option<Vec<f64>>>()?),
             other: runs[0].variant == other,
             drawn: runs[0].drawn,
-            failed: failed.contains(&turn),
+            failed: recorded.failed_in(turn),
         })
     };
     let turns = runs.chunk_by(|a, b| a.turn == b.turn);
@@ -72,15 +80,18 @@ pub fn judged(recorded: &Recorded) -> Result<Vec<Judged>> {
     let variants = header.variants()?;
     let base = &variants[0];
     let pairs = pairs(header)?;
-    let points: Vec<Vec<Point>> = pairs
-        .iter()
-        .map(|(variant, metric)| points(recorded, &base.name, variant, &metric.name))
-        .collect();
+    let of = |(variant, metric): &(String, Metric)| {
+        let runs = counted(recorded, &base.name, variant);
+        let points = points(recorded, &runs, variant, &metric.name);
+        (points, numbers(&runs, &metric.name))
+    };
+    let points: Vec<_> = pairs.iter().map(of).collect();
     let compared: Vec<Compared> = pairs
         .iter()
         .zip(&points)
-        .map(|((variant, metric), points)| Compared {
+        .map(|((variant, metric), (points, numbers))| Compared {
             points,
+            numbers,
             better: metric.better,
             exercised: acted(recorded, base, variants.iter().find(|v| v.name == *variant)),
             step: metric.step(header.tick_s()),

@@ -26,7 +26,7 @@ Examples:
   scx_roost ab --across-boots 3 --variant eevdf@kernel=7.0 --variant eevdf@kernel=7.2 -- ./bench.sh
   scx_roost ab show --lkml ab.jsonl
 
-Exit status: 0 if all runs were made; 1 after an error or without a verdict; 3 if another boot is
+Exit status: 0 if all runs were made; 1 after an error or before a whole round; 3 if another boot is
 due. The machine is left as it was found. docs/explanation/ab.md tells of variants and verdicts.";
 
 pub const TUNE_EXAMPLES: &str = "\
@@ -43,7 +43,7 @@ The search tries these changes, but none to what --base sets:
   half and twice the value of delay-us, if the base has delay_migration
   fits-margin 20 and fits-rt 1, if the base has util_fits
 
-About 30 changes are compared with the base, by 6 runs of each.
+About 30 changes are compared with the base, by 7 runs of each.
 Then the best three are combined, one after another, and the combinations compared.
 At last the best of these is compared with the base, on new runs: about 300 runs in all.
 So the chance of a false improvement is 2.5 %, however many changes were tried.
@@ -254,6 +254,7 @@ impl Runs {
             seed: self.seed.unwrap_or(now.subsec_nanos().into()),
             warmups: self.warmups,
             boots: None,
+            even: false,
             hooks: self.hooks.clone(),
             scope: self.scope,
             host: facts,

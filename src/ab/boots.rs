@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Kernel against kernel: a turn is a boot, and each boot has some runs. Their mean is the boot's
-//! value: what a boot does to all its runs (layout of memory, order of threads) is then a part of
-//! the scatter and not of the difference.
+//! Kernel against kernel: a turn is a boot, and each boot has some runs. Their geometric mean is
+//! the boot's value: what a boot does to all its runs (layout of memory, order of threads) is then
+//! a part of the scatter and not of the difference.
 
 use super::design::Turn;
 use super::result::{Header, RUNS_MAX, Recorded, ResultFile};

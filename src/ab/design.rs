@@ -24,6 +24,8 @@ pub struct Design {
     pub warmups: usize,
     /// Counted runs of each boot, if a turn is a boot. Each boot has the warm-ups.
     pub boots: Option<usize>,
+    /// Each round has each variant once: for runs that get no verdict.
+    pub even: bool,
 }
 
 /// A run in the order of runs.
@@ -39,16 +41,16 @@ pub struct Turn {
 impl Design {
     /// The variant of a turn. The first turns are one of each, in random order.
     fn variant(&self, turn: usize) -> usize {
-        let stream = |number: u64| Rng::stream(self.seed ^ ORDER, number);
-        if turn >= self.variants {
-            return stream(turn as u64).below(self.variants as u64) as usize;
+        let stream = |number: usize| Rng::stream(self.seed ^ ORDER, number as u64);
+        if turn >= self.variants && !self.even {
+            return stream(turn).below(self.variants as u64) as usize;
         }
-        let mut rng = stream(0);
+        let mut rng = stream(turn / self.variants * self.variants);
         let mut order: Vec<usize> = (0..self.variants).collect();
         for end in (1..order.len()).rev() {
             order.swap(end, rng.below(end as u64 + 1) as usize);
         }
-        order[turn]
+        order[turn % self.variants]
     }
 
     /// All runs of so many rounds; a round is as many turns as there are variants.

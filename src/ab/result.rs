@@ -17,7 +17,7 @@ use crate::util::whole_file;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -64,6 +64,9 @@ pub struct Header {
     /// Counted runs of each boot, if a turn is a boot.
     #[serde(default)]
     pub boots: Option<usize>,
+    /// Each round has each variant once.
+    #[serde(default)]
+    pub even: bool,
     #[serde(default)]
     pub hooks: Hooks,
     pub scope: Scope,
@@ -114,6 +117,7 @@ impl Header {
             variants: self.variants.len(),
             warmups: self.warmups,
             boots: self.boots,
+            even: self.even,
         }
     }
 
@@ -341,12 +345,11 @@ impl Recorded {
                     failed.push(run.checked(runs.len(), &header)?);
                     return Ok(());
                 }
-                let (at, all) = (runs.len(), order.len());
+                // Of a block up to one run more does not count.
+                let all = order.len() + if in_blocks { header.rule.plan.max() } else { 0 };
+                let at = runs.len();
+                ensure!(at < all, "there are only {all} runs, and it is one more");
                 let due = order.get(at).copied().filter(|_| !in_blocks);
-                ensure!(
-                    in_blocks || due.is_some(),
-                    "there are only {all} runs, and it is one more"
-                );
                 let run: Repetition = serde_json::from_str(line).context("it is not a run")?;
                 runs.push(run.checked(at, due, &metrics, &header)?);
                 asked = None;
@@ -398,10 +401,14 @@ impl Recorded {
         self.header.design().rounds(self.runs.len())
     }
 
-    /// The turns with a run that failed and was repeated.
-    pub fn failed_turns(&self) -> BTreeSet<usize> {
-        let turn = |failed: &FailedRun| self.runs.get(failed.failed)?.turn;
-        self.failed.iter().filter_map(turn).collect()
+    /// How many runs of a turn failed and were repeated.
+    pub fn failed_in(&self, turn: usize) -> usize {
+        let of_turn = |f: &&FailedRun| {
+            self.runs
+                .get(f.failed)
+                .is_some_and(|r| r.turn == Some(turn))
+        };
+        self.failed.iter().filter(of_turn).count()
     }
 }
 

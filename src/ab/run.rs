@@ -110,6 +110,8 @@ impl Session<'_> {
             self.tell(number, &variant, turn.turn, tell);
             let (values, taken) = match self.taken(&variant) {
                 Ok(taken) => taken,
+                // The signal may have interrupted a question to the scheduler.
+                Err(_) if stopped() => return Ok(End::Stopped),
                 Err(Failure::Stopped) => return Ok(End::Stopped),
                 Err(failure) => return Err(self.failed(recorded, &variant, failure)?),
             };
@@ -147,6 +149,7 @@ impl Session<'_> {
             self.tell(number, &variant, None, tell);
             match self.taken(&variant) {
                 Ok(_) => (),
+                Err(_) if stopped() => return Ok(Some(End::Stopped)),
                 Err(Failure::Stopped) => return Ok(Some(End::Stopped)),
                 Err(failure) => return Err(self.failed(recorded, &variant, failure)?),
             }
@@ -220,9 +223,7 @@ impl Session<'_> {
             other => anyhow!("{other}"),
         };
         let text = match number {
-            0 => format!(
-                "{text}; {file} notes that: repeat it with --resume, or remove the file to begin anew"
-            ),
+            0 => format!("{text}; {file} notes that: repeat it with --resume"),
             _ => text,
         };
         let failed = FailedRun {

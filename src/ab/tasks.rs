@@ -9,9 +9,10 @@ use super::tune::PASS;
 use super::variant::{Variant, parse_all};
 use crate::util::refusal::BadUsage;
 use crate::util::user::User;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, ensure};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,39 +32,33 @@ pub struct Task {
 
 /// Fails if no comparison can show a difference, whatever the runs are.
 fn check_plan(header: &Header) -> Result<()> {
-    let (rule, design) = (&header.rule, header.design());
-    let others = header.variants.len() - 1;
-    let alpha = rule.alpha / (others * header.metrics.len()) as f64;
-    // By this order some variant may have few runs.
-    let can = |rounds: usize| {
-        let order = design.order(rounds);
-        let drawn = |v: usize| {
-            order
-                .iter()
-                .filter(move |t| t.drawn && [0, v].contains(&t.variant))
-        };
-        (1..=others).all(|v| can_tell(drawn(v).count() / design.boots.unwrap_or(1), alpha))
-    };
-    let n = rule.plan.max();
-    if can(n) {
-        return Ok(());
-    }
-    let enough = (n..=MAX_ROUNDS).find(|rounds| can(*rounds));
-    bail!(
-        "-n {n}: so few runs find nothing, whatever is measured: give -n {} or more",
-        enough.unwrap_or(MAX_ROUNDS)
-    )
+    let comparisons = (header.variants.len() - 1) * header.metrics.len();
+    let alpha = header.rule.alpha / comparisons as f64;
+    // Two variants have twice the runs of one, on average.
+    let can = |rounds: &usize| can_tell(2 * rounds, alpha);
+    let n = header.rule.plan.max();
+    let enough = (1..=MAX_ROUNDS).find(can).unwrap_or(MAX_ROUNDS);
+    ensure!(
+        n >= enough,
+        "-n {n}: so few runs find nothing, whatever is measured: give -n {enough} or more"
+    );
+    Ok(())
 }
 
-/// The result file where none was named: the first name that is free, or to continue, the last that
-/// is not.
+/// The result file where none was named: the last one of this folder to continue it, or the next.
 fn numbered(resume: bool) -> PathBuf {
-    let name = |n: u32| match n {
-        1 => PathBuf::from("ab.jsonl"),
-        n => PathBuf::from(format!("ab-{n}.jsonl")),
+    let number = |name: &str| match name.strip_prefix("ab")?.strip_suffix(".jsonl")? {
+        "" => Some(1),
+        number => number.strip_prefix('-')?.parse::<u32>().ok(),
     };
-    let free = (1..).find(|n| !name(*n).exists()).unwrap_or(1);
-    name(if resume { (free - 1).max(1) } else { free })
+    let entries = fs::read_dir(".").into_iter().flatten().flatten();
+    let last = entries
+        .filter_map(|entry| number(entry.file_name().to_str()?))
+        .max();
+    match last.unwrap_or(0) + u32::from(!resume) {
+        0 | 1 => PathBuf::from("ab.jsonl"),
+        n => PathBuf::from(format!("ab-{n}.jsonl")),
+    }
 }
 
 impl AbArgs {

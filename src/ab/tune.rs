@@ -16,11 +16,12 @@ use crate::policy::features::{
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-/// Runs of each variant in the pass and in the pruning, on average.
+/// Runs of each variant in the pass and in the pruning, after one.
 const RUNS: usize = 6;
 /// Number of changes that are combined.
 const LEFT: usize = 3;
 pub const PASS: &str = "pass";
+const CONFIRM: &str = "confirm";
 
 /// A variant that was tried. It gets no verdict, since many were.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -96,6 +97,7 @@ pub fn tune(confirm: &Header, candidates: &[String], run: Run) -> Result<Tuned> 
         let mut header = confirm.clone();
         header.variants.extend_from_slice(variants);
         header.rule.plan = plan;
+        header.even = step != CONFIRM;
         run(&header, step)
     };
     let mut tried = Vec::new();
@@ -114,7 +116,7 @@ pub fn tune(confirm: &Header, candidates: &[String], run: Run) -> Result<Tuned> 
         several => better(several, "prune")?.next(),
     };
     let best = best.map(|best| {
-        let recorded = compare(std::slice::from_ref(&best), confirm.rule.plan, "confirm")?;
+        let recorded = compare(std::slice::from_ref(&best), confirm.rule.plan, CONFIRM)?;
         let mut metric = Report::new(&recorded)?.metrics.swap_remove(0);
         let judged = metric.variants.swap_remove(1).judged;
         anyhow::Ok((best, judged.context("it was compared")?))

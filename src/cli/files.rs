@@ -22,7 +22,7 @@ const LINKS_MAX: usize = 40;
 
 /// Where the configuration is, as --config says it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Place {
+pub enum ConfigSource {
     /// `config.toml` and drop-ins. `needed`: the folder must exist.
     Folder {
         path: PathBuf,
@@ -32,38 +32,38 @@ pub enum Place {
     Nowhere,
 }
 
-impl Place {
+impl ConfigSource {
     /// `given`: the value of --config. `usual`: the folder without one.
-    pub fn of(given: Option<PathBuf>, usual: &Path) -> Place {
+    pub fn of(given: Option<PathBuf>, usual: &Path) -> ConfigSource {
         match given {
-            None => Place::Folder {
+            None => ConfigSource::Folder {
                 path: usual.to_path_buf(),
                 needed: false,
             },
-            Some(none) if none.as_os_str() == "none" => Place::Nowhere,
+            Some(none) if none.as_os_str() == "none" => ConfigSource::Nowhere,
             Some(path) if path.is_dir() => {
                 let path = std::path::absolute(&path).unwrap_or(path);
-                Place::Folder { path, needed: true }
+                ConfigSource::Folder { path, needed: true }
             }
-            Some(path) => Place::File(path),
+            Some(path) => ConfigSource::File(path),
         }
     }
 
     /// The configuration that this file is part of; the file alone, if there is none around it.
-    pub fn around(file: PathBuf) -> Place {
+    pub fn around(file: PathBuf) -> ConfigSource {
         let whole = std::path::absolute(&file).unwrap_or_default();
         let folders = whole.ancestors().skip(1).take(2);
-        let mut places = folders.map(|path| Place::of(Some(path.to_path_buf()), path));
-        let part = |place: &Place| place.files().is_ok_and(|all| all.contains(&whole));
+        let mut places = folders.map(|path| ConfigSource::of(Some(path.to_path_buf()), path));
+        let part = |place: &ConfigSource| place.files().is_ok_and(|all| all.contains(&whole));
         places
             .find(part)
-            .unwrap_or(Place::of(Some(file), Path::new("")))
+            .unwrap_or(ConfigSource::of(Some(file), Path::new("")))
     }
 
     /// The file that `ctl save` writes; None: no drop-in is read.
     pub fn saved(&self) -> Option<PathBuf> {
         match self {
-            Place::Folder { path, .. } => Some(path.join(DROP_INS).join(SAVED)),
+            ConfigSource::Folder { path, .. } => Some(path.join(DROP_INS).join(SAVED)),
             _ => None,
         }
     }
@@ -147,9 +147,9 @@ impl Place {
 
     fn files(&self) -> Result<Vec<PathBuf>> {
         let (folder, needed) = match self {
-            Place::Nowhere => return Ok(Vec::new()),
-            Place::File(path) => return Ok(vec![path.clone()]),
-            Place::Folder { path, needed } => (path, needed),
+            ConfigSource::Nowhere => return Ok(Vec::new()),
+            ConfigSource::File(path) => return Ok(vec![path.clone()]),
+            ConfigSource::Folder { path, needed } => (path, needed),
         };
         let unreadable = |path: &Path| format!("cannot read {}", path.display());
         let mut drop_ins = Vec::new();
@@ -278,7 +278,7 @@ mod tests {
             "config.d/README",
             "config.toml",
         ]);
-        let place = Place::of(Some(dir.path().into()), Path::new("/nowhere"));
+        let place = ConfigSource::of(Some(dir.path().into()), Path::new("/nowhere"));
         let files = place.files().unwrap();
         let names: Vec<_> = files
             .iter()
@@ -291,19 +291,19 @@ mod tests {
 
     #[test]
     fn without_files_there_are_none_unless_they_were_asked_for() {
-        let usual = Place::of(None, Path::new("/nowhere/at/all"));
+        let usual = ConfigSource::of(None, Path::new("/nowhere/at/all"));
         assert_eq!(usual.files().unwrap(), [""; 0].map(PathBuf::from));
-        let none = Place::of(Some("none".into()), Path::new("/nowhere"));
+        let none = ConfigSource::of(Some("none".into()), Path::new("/nowhere"));
         assert_eq!((none.files().unwrap().len(), none.saved()), (0, None));
         let empty = made(&[]);
-        let told = Place::of(Some(empty.path().into()), Path::new("/nowhere"));
+        let told = ConfigSource::of(Some(empty.path().into()), Path::new("/nowhere"));
         assert!(
             told.files()
                 .unwrap_err()
                 .to_string()
                 .contains("has neither config.toml")
         );
-        let missing = Place::of(Some("/nowhere/x.toml".into()), Path::new("/nowhere"));
+        let missing = ConfigSource::of(Some("/nowhere/x.toml".into()), Path::new("/nowhere"));
         let told = format!("{:#}", missing.read().unwrap_err());
         assert_eq!(
             told,
@@ -316,7 +316,7 @@ mod tests {
         let dir = made(&["config.toml"]);
         let path = |name: &str| dir.path().join("config.d").join(name);
         fs::create_dir(path("10-a.toml")).unwrap();
-        let place = Place::of(Some(dir.path().into()), Path::new("/nowhere"));
+        let place = ConfigSource::of(Some(dir.path().into()), Path::new("/nowhere"));
         let told = format!("{:#}", place.read().unwrap_err());
         let file = path("10-a.toml");
         let expected = format!("cannot read {}: it is not a plain file", file.display());
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_file_is_part_of_the_configuration_around_it() {
         let dir = made(&["config.d/20-b.toml", "config.toml", "other.toml"]);
-        let place = |name: &str| Place::around(dir.path().join(name));
+        let place = |name: &str| ConfigSource::around(dir.path().join(name));
         for part in ["config.toml", "config.d/20-b.toml"] {
             assert_eq!(place(part).files().unwrap().len(), 2, "{part}");
         }

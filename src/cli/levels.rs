@@ -146,7 +146,7 @@ impl Levels {
         for level in &self.0 {
             for rule in &level.said.rules {
                 part.put_rule(rule);
-                if let Err(e) = level.blamed(&rule.whom.to_string(), part.check()) {
+                if let Err(e) = level.blamed(&rule.subject.to_string(), part.check()) {
                     return e;
                 }
             }
@@ -166,7 +166,11 @@ impl Levels {
         self.0.iter().find_map(|level| {
             let arm = level.said.arms.keys().next();
             let arm = arm.map(|name| format!("arms.{name}"));
-            let key = arm.or(level.said.rules.first().map(|rule| rule.whom.to_string()))?;
+            let key = arm.or(level
+                .said
+                .rules
+                .first()
+                .map(|rule| rule.subject.to_string()))?;
             Some(level.place(&key))
         })
     }
@@ -243,7 +247,7 @@ impl Levels {
             let from = self.0.iter().rev().find(has).map_or("", |l| &l.from);
             rows.push(Row::new(
                 "rules",
-                format!("{} --arm {}", rule.whom, rule.arm),
+                format!("{} --arm {}", rule.subject, rule.arm),
                 from,
             ));
         }

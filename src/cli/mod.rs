@@ -25,7 +25,7 @@ use args::{Alone, Cli, Client, ConfigVerb, MachineArgs, RunArgs, Sub, SysfsArg, 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-pub use files::Place;
+pub use files::ConfigSource;
 use levels::Levels;
 use log::LevelFilter;
 use sockets::Sockets;
@@ -93,7 +93,7 @@ pub enum Command {
         at: Socket,
         verb: ctl::Verb,
         /// Where `ctl save` writes.
-        place: Place,
+        place: ConfigSource,
         /// How long to wait for a scheduler that is not there yet.
         wait: Duration,
         json: bool,
@@ -176,7 +176,7 @@ fn parse_with<T: Into<OsString> + Clone>(
 
 /// Options take a value such as -5, so that the error says what is possible.
 pub fn with_negative(command: clap::Command) -> clap::Command {
-    let option = |arg: &clap::Arg| arg.get_long().is_some() && arg.get_action().takes_values();
+    let option = |arg: &clap::Arg| !arg.is_positional() && arg.get_action().takes_values();
     command
         .mut_args(|arg| match option(&arg) {
             true => arg.allow_negative_numbers(true),
@@ -301,8 +301,8 @@ impl Cli {
         folder: &Path,
     ) -> Result<Command> {
         let place = match &verb {
-            ConfigVerb::Check { path: Some(path) } => Place::around(path.clone()),
-            _ => Place::of(self.once.config, folder),
+            ConfigVerb::Check { path: Some(path) } => ConfigSource::around(path.clone()),
+            _ => ConfigSource::of(self.once.config, folder),
         };
         Levels::new(Vec::new(), Some(matches)).map_err(BadUsage)?;
         let levels = Levels::new(place.read()?, Some(matches))?;
@@ -329,8 +329,8 @@ impl Cli {
             return Err(BadUsage(anyhow!(what)).into());
         }
         let place = match &self.once.config {
-            None if self.once.only_print() => Place::Nowhere,
-            given => Place::of(given.clone(), folder),
+            None if self.once.only_print() => ConfigSource::Nowhere,
+            given => ConfigSource::of(given.clone(), folder),
         };
         // Resolved first, so that an invalid name is an error whatever else was requested. One of
         // the command line is no bad configuration.
@@ -364,7 +364,7 @@ impl Cli {
         run: RunArgs,
         levels: Levels,
         matches: ArgMatches,
-        place: Place,
+        place: ConfigSource,
     ) -> Result<Command> {
         let level = self.once.level(run.log_level);
         let config = Config {
@@ -464,7 +464,7 @@ impl Client {
                 json: too,
             } => Command::Ctl {
                 at: at.at(folder),
-                place: Place::of(verb.config(), folder),
+                place: ConfigSource::of(verb.config(), folder),
                 verb,
                 wait: wait.unwrap_or_default(),
                 json: json || too,

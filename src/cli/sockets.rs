@@ -2,7 +2,7 @@
 //! Where clients find the scheduler: where their options say, else where its configuration does.
 
 use super::args::{Cli, CtlPath, StatsPath};
-use super::files::Place;
+use super::files::ConfigSource;
 use super::levels::Levels;
 use super::typed;
 use crate::policy::config::{FOLDER, STATS_PATH, ctl_path_beside};
@@ -49,10 +49,10 @@ impl Sockets {
     /// `folder`: where the configuration is. Whatever else is wrong in a file, its sockets count:
     /// the scheduler that runs was started before.
     pub fn configured(folder: &Path) -> Sockets {
-        Sockets::of(&Place::of(None, folder))
+        Sockets::of(&ConfigSource::of(None, folder))
     }
 
-    fn of(place: &Place) -> Sockets {
+    fn of(place: &ConfigSource) -> Sockets {
         let (files, mut skipped) = place.sockets();
         let mut good = Vec::new();
         for file in files {
@@ -95,7 +95,7 @@ pub fn stats_of_start(words: &[OsString]) -> Option<PathBuf> {
     }
     Some(match typed(&matches, "stats_path") {
         true => cli.run.stats_path,
-        false => Sockets::of(&Place::of(cli.once.config, Path::new(FOLDER))).stats,
+        false => Sockets::of(&ConfigSource::of(cli.once.config, Path::new(FOLDER))).stats,
     })
 }
 

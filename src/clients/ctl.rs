@@ -9,7 +9,7 @@ use crate::machine::host::Host;
 use crate::policy::arms::DEFAULT_ARM;
 use crate::policy::change::{Change, NO_CHANGE};
 use crate::policy::features::TUNABLES;
-use crate::policy::rules::Whom;
+use crate::policy::rules::Subject;
 use crate::util::print;
 use crate::util::refusal::{BadUsage, Refused};
 use crate::util::whole_file;
@@ -139,7 +139,7 @@ pub enum RulesVerb {
     /// Put tasks on an arm
     Add {
         #[command(flatten)]
-        whom: WhomArgs,
+        subject: WhomArgs,
 
         /// Arm for these tasks
         #[arg(long, value_name = "NAME")]
@@ -148,7 +148,7 @@ pub enum RulesVerb {
     /// Delete a rule
     Del {
         #[command(flatten)]
-        whom: WhomArgs,
+        subject: WhomArgs,
     },
 }
 
@@ -175,14 +175,14 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl WhomArgs {
-    fn whom(self) -> Result<Whom> {
+    fn subject(self) -> Result<Subject> {
         Ok(match (self.cgroup, self.comm, self.pid) {
-            (Some(path), _, _) => Whom::Cgroup(
+            (Some(path), _, _) => Subject::Cgroup(
                 std::path::absolute(&path)
                     .with_context(|| format!("cannot resolve the path {}", path.display()))?,
             ),
-            (_, Some(glob), _) => Whom::Comm(glob),
-            (_, _, Some(pid)) => Whom::Pid(pid),
+            (_, Some(glob), _) => Subject::Comm(glob),
+            (_, _, Some(pid)) => Subject::Pid(pid),
             _ => bail!("expected --cgroup, --comm or --pid"),
         })
     }
@@ -233,11 +233,16 @@ fn question(verb: Verb) -> Result<(Op, AsText)> {
         },
         Verb::Rules { verb } => match verb {
             None | Some(RulesVerb::List) => (Op::Rules {}, rules),
-            Some(RulesVerb::Add { whom, arm }) => {
-                let whom = whom.whom()?;
-                (Op::RuleAdd { whom, arm }, changed)
+            Some(RulesVerb::Add { subject, arm }) => {
+                let subject = subject.subject()?;
+                (Op::RuleAdd { subject, arm }, changed)
             }
-            Some(RulesVerb::Del { whom }) => (Op::RuleDel { whom: whom.whom()? }, changed),
+            Some(RulesVerb::Del { subject }) => (
+                Op::RuleDel {
+                    subject: subject.subject()?,
+                },
+                changed,
+            ),
         },
     })
 }

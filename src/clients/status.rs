@@ -38,7 +38,7 @@ found out.";
 /// What schedules this machine.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum SchedulerState {
     Running,
     /// scx_roost is being loaded, or loads again after a change of the CPUs.
     Loading,
@@ -52,7 +52,7 @@ enum State {
 
 #[derive(Debug, Serialize)]
 struct Status {
-    state: State,
+    state: SchedulerState,
     /// The name by which the kernel knows the sched_ext scheduler; empty without one.
     ops: String,
     /// None: scx_roost does not run, or its socket may not be read.
@@ -99,7 +99,7 @@ pub fn run(path: &Path, json: bool) -> Result<ExitCode> {
         false => print::text(&status.text())?,
     };
     Ok(match status.state {
-        State::Running | State::Loading => ExitCode::SUCCESS,
+        SchedulerState::Running | SchedulerState::Loading => ExitCode::SUCCESS,
         _ => ExitCode::from(NOT_RUNNING),
     })
 }
@@ -119,7 +119,7 @@ impl Status {
                 let status = Status::of_kernel(host, path, &e);
                 // A process of another user may be hidden.
                 let last = match status.state {
-                    State::Running | State::Loading => None,
+                    SchedulerState::Running | SchedulerState::Loading => None,
                     _ => note::last(path),
                 };
                 Ok(Status { last, ..status })
@@ -130,8 +130,8 @@ impl Status {
 
     fn of_metrics(totals: &Metrics, ops: Option<String>) -> Status {
         let state = match totals.running {
-            0 => State::Loading,
-            _ => State::Running,
+            0 => SchedulerState::Loading,
+            _ => SchedulerState::Running,
         };
         Status {
             state,
@@ -149,16 +149,16 @@ impl Status {
         let leaves = state.as_deref() == Some("disabling");
         let ops = host.attached_ops().filter(|_| !leaves);
         let state = match (state.as_deref(), &ops) {
-            (None, _) => State::Impossible,
-            (_, None) => State::Stopped,
+            (None, _) => SchedulerState::Impossible,
+            (_, None) => SchedulerState::Stopped,
             // 'enabling', and on Linux 6.12 'prepping', are a load.
             (Some(state), Some(ops)) if ops.starts_with("roost_") => match state {
-                "enabled" => State::Running,
-                _ => State::Loading,
+                "enabled" => SchedulerState::Running,
+                _ => SchedulerState::Loading,
             },
-            (_, Some(_)) => State::Other,
+            (_, Some(_)) => SchedulerState::Other,
         };
-        let ours = matches!(state, State::Running | State::Loading);
+        let ours = matches!(state, SchedulerState::Running | SchedulerState::Loading);
         Status {
             state,
             ops: ops.unwrap_or_default(),
@@ -170,17 +170,17 @@ impl Status {
 
     fn text(&self) -> String {
         let mut text = match (&self.state, &self.running) {
-            (_, Some(running)) => running.text(self.state == State::Loading),
-            (State::Running, None) => "scx_roost runs\n".to_string(),
-            (State::Loading, None) => "scx_roost is being loaded\n".to_string(),
-            (State::Other, None) => format!(
+            (_, Some(running)) => running.text(self.state == SchedulerState::Loading),
+            (SchedulerState::Running, None) => "scx_roost runs\n".to_string(),
+            (SchedulerState::Loading, None) => "scx_roost is being loaded\n".to_string(),
+            (SchedulerState::Other, None) => format!(
                 "scx_roost does not run: the sched_ext scheduler '{}' does\n",
                 escape::line(&self.ops)
             ),
-            (State::Stopped, None) => {
+            (SchedulerState::Stopped, None) => {
                 "scx_roost does not run: the kernel's own scheduler does\n".to_string()
             }
-            (State::Impossible, None) => {
+            (SchedulerState::Impossible, None) => {
                 "scx_roost does not run: this kernel has no sched_ext\n".to_string()
             }
         };
@@ -392,7 +392,7 @@ mod tests {
         (m.running, m.start_time_s) = (0, now_s() - 2);
         m.preset.clear();
         let status = Status::of_metrics(&m, None);
-        assert_eq!(status.state, State::Loading);
+        assert_eq!(status.state, SchedulerState::Loading);
         let text = status.text();
         let first = "scx_roost 1.2.3 is loading: preset mainline+claim+avg_idle=off, for 2 s\n";
         assert!(text.starts_with(first), "{text}");
@@ -448,37 +448,45 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let kernel = folder.path().join("kernel/sched_ext");
         let socket = folder.path().join("own/stats");
-        let told = |expected: State, first: &str| {
+        let told = |expected: SchedulerState, first: &str| {
             let status = Status::read(&Host::in_folder(folder.path()), &socket).unwrap();
             assert_eq!(status.state, expected);
             assert!(status.text().starts_with(first), "{}", status.text());
-            let ours = matches!(expected, State::Running | State::Loading);
+            let ours = matches!(expected, SchedulerState::Running | SchedulerState::Loading);
             assert_eq!(status.why.is_some(), ours);
         };
         told(
-            State::Impossible,
+            SchedulerState::Impossible,
             "scx_roost does not run: this kernel has no sched_ext\n",
         );
         std::fs::create_dir_all(kernel.join("root")).unwrap();
         std::fs::write(kernel.join("state"), "disabled\n").unwrap();
         told(
-            State::Stopped,
+            SchedulerState::Stopped,
             "scx_roost does not run: the kernel's own scheduler does\n",
         );
         std::fs::write(kernel.join("state"), "enabled\n").unwrap();
         std::fs::write(kernel.join("root/ops"), "lavd_1.0\n").unwrap();
         told(
-            State::Other,
+            SchedulerState::Other,
             "scx_roost does not run: the sched_ext scheduler 'lavd_1.0' does\n",
         );
         std::fs::write(kernel.join("root/ops"), "roost_0.1.0\n").unwrap();
-        told(State::Running, "scx_roost runs\n");
+        told(SchedulerState::Running, "scx_roost runs\n");
         for (state, expected, first) in [
-            ("prepping\n", State::Loading, "scx_roost is being loaded\n"),
-            ("enabling\n", State::Loading, "scx_roost is being loaded\n"),
+            (
+                "prepping\n",
+                SchedulerState::Loading,
+                "scx_roost is being loaded\n",
+            ),
+            (
+                "enabling\n",
+                SchedulerState::Loading,
+                "scx_roost is being loaded\n",
+            ),
             (
                 "disabling\n",
-                State::Stopped,
+                SchedulerState::Stopped,
                 "scx_roost does not run: the kernel's own",
             ),
         ] {

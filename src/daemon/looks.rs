@@ -48,9 +48,9 @@ pub struct Over {
 
 /// The progress of the looks, shared with the thread that waits for them.
 #[derive(Clone)]
-struct Progress(Arc<Mutex<State>>);
+struct Progress(Arc<Mutex<LookState>>);
 
-struct State {
+struct LookState {
     /// When the current look began; None: no look is under way.
     since: Option<Instant>,
     /// As it was before that look.
@@ -126,11 +126,11 @@ impl Looks {
 
 impl Progress {
     fn new(past: Past) -> Progress {
-        Progress(Arc::new(Mutex::new(State { since: None, past })))
+        Progress(Arc::new(Mutex::new(LookState { since: None, past })))
     }
 
     fn begin(&self, at: Instant, past: Past) {
-        *self.lock() = State {
+        *self.lock() = LookState {
             since: Some(at),
             past,
         };
@@ -158,7 +158,7 @@ impl Progress {
         true
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LookState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -223,6 +223,6 @@ fn look_once(watch: &mut Watch, pace: &mut Pace, progress: &Progress, due: Insta
         return Next::MachineChanged;
     };
     let nap = pace.after(seen);
-    watch.tell(nap);
+    watch.set_gauges(nap);
     Next::LookAt(Instant::now() + nap)
 }

@@ -23,7 +23,7 @@ use std::thread::{Builder, JoinHandle};
 /// Listens until it has rung, or is dropped.
 pub struct RuleEvents {
     subjects: Subjects,
-    places: Vec<Place>,
+    places: Vec<WatchPoint>,
     rung: Arc<AtomicBool>,
     end: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
@@ -32,7 +32,7 @@ pub struct RuleEvents {
 /// Where a folder's coming or going can be observed: its nearest existing ancestor, and the name to
 /// look for there.
 #[derive(Clone, Debug, PartialEq)]
-struct Place {
+struct WatchPoint {
     above: PathBuf,
     /// Device and inode: another folder with the same path has no listener. cgroup2 does not report
     /// that the folder itself goes (IN_DELETE_SELF).
@@ -40,13 +40,13 @@ struct Place {
     name: OsString,
 }
 
-impl Place {
-    fn of(folder: &Path) -> Option<Place> {
+impl WatchPoint {
+    fn of(folder: &Path) -> Option<WatchPoint> {
         let is_folder = |path: &'_ Path| Some(path.metadata().ok()?).filter(Metadata::is_dir);
         let mut all = folder.ancestors().skip(1);
         let (above, meta) = all.find_map(|path| Some((path, is_folder(path)?)))?;
         let name = folder.strip_prefix(above).ok()?.iter().next()?;
-        Some(Place {
+        Some(WatchPoint {
             above: above.to_path_buf(),
             inode: (meta.dev(), meta.ino()),
             name: name.to_os_string(),
@@ -58,10 +58,10 @@ impl RuleEvents {
     /// `processes`: a pidfd of each.
     pub fn listen(subjects: Subjects, processes: Vec<OwnedFd>, bell: Bell) -> Result<RuleEvents> {
         let tell = "cannot watch for new and removed cgroups";
-        let places: Vec<Place> = places(&subjects);
+        let places: Vec<WatchPoint> = places(&subjects);
         let inotify =
             Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).context(tell)?;
-        let watch = |place: &Place| {
+        let watch = |place: &WatchPoint| {
             let wd = inotify.add_watch(&place.above, looked_for())?;
             Ok((wd, place.name.clone()))
         };
@@ -102,11 +102,11 @@ impl Drop for RuleEvents {
     }
 }
 
-fn places(subjects: &Subjects) -> Vec<Place> {
+fn places(subjects: &Subjects) -> Vec<WatchPoint> {
     subjects
         .folders
         .iter()
-        .filter_map(|f| Place::of(f))
+        .filter_map(|f| WatchPoint::of(f))
         .collect()
 }
 

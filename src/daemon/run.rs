@@ -35,20 +35,20 @@ type OnEnded = Box<dyn FnMut(&Ended) + Send>;
 pub struct Observer {
     pub attached: Option<OnAttached>,
     pub ended: Option<OnEnded>,
-    told_attached: bool,
+    attached_notified: bool,
 }
 
 impl Observer {
-    fn tell_attached(&mut self, restarts: u64) {
-        self.told_attached = true;
+    fn notify_attached(&mut self, restarts: u64) {
+        self.attached_notified = true;
         if let Some(call) = &mut self.attached {
             call(restarts);
         }
     }
 
     /// Does nothing if it was not attached.
-    fn tell_ended(&mut self, restarts: bool, error: Option<&anyhow::Error>) {
-        if let (true, Some(call)) = (std::mem::take(&mut self.told_attached), &mut self.ended) {
+    fn notify_ended(&mut self, restarts: bool, error: Option<&anyhow::Error>) {
+        if let (true, Some(call)) = (std::mem::take(&mut self.attached_notified), &mut self.ended) {
             call(&Ended {
                 restarts,
                 error: error.map(|e| format!("{e:#}")),
@@ -106,7 +106,7 @@ impl Runner {
                 Ok(End::MachineChanged) => true,
                 Err(_) => false,
             };
-            self.observer.tell_ended(again, end.as_ref().err());
+            self.observer.notify_ended(again, end.as_ref().err());
             match end? {
                 _ if !again => return Ok(()),
                 End::Kernel(_) => {
@@ -148,9 +148,9 @@ impl Runner {
         let urgent = Urgent::begin();
         let (machine, hotplug_seq) = read_machine(&self.host, self.restarts > 0)?;
         let cpufreq = CpuFreq::read(&self.host);
-        let tun =
-            self.config
-                .tunables(&cpufreq, !self.host.preempt_rt(), self.host.tells_of_limits);
+        let tun = self
+            .config
+            .tunables(&cpufreq, !self.host.preempt_rt(), self.host.reports_limits);
         let facts = machine.facts()?;
         let timers = tun.timers != 0;
         let (host, control, source) = (&self.host, &self.control, &self.source);
@@ -184,7 +184,7 @@ impl Runner {
         let counting = self.source.attach(Box::new(counters), self.describe(&tun));
         self.announce(&policy, &tun, &machine, begin);
         let looks = Looks::start(watch, control, source, self.config.freq_period)?;
-        self.observer.tell_attached(self.restarts);
+        self.observer.notify_attached(self.restarts);
         let over = looks.wait(&self.stop)?;
         drop(counting);
         drop(told);
@@ -233,13 +233,13 @@ mod tests {
             ..Observer::default()
         };
         // It failed before it was attached.
-        observer.tell_ended(false, Some(&anyhow::anyhow!("no")));
-        observer.tell_attached(0);
-        observer.tell_ended(true, None);
-        observer.tell_ended(true, None);
-        observer.tell_attached(1);
+        observer.notify_ended(false, Some(&anyhow::anyhow!("no")));
+        observer.notify_attached(0);
+        observer.notify_ended(true, None);
+        observer.notify_ended(true, None);
+        observer.notify_attached(1);
         let error = anyhow::anyhow!("EXIT").context("it ended");
-        observer.tell_ended(false, Some(&error));
+        observer.notify_ended(false, Some(&error));
         let said = [
             "attached 0",
             "true None",
@@ -248,7 +248,7 @@ mod tests {
         ];
         assert_eq!(*told.lock().unwrap(), said);
         let mut silent = Observer::default();
-        silent.tell_attached(0);
-        silent.tell_ended(false, None);
+        silent.notify_attached(0);
+        silent.notify_ended(false, None);
     }
 }

@@ -38,13 +38,13 @@ fn strict(limited: Vec<String>, host: &Host) -> Check {
             ..Check::ok("cpu.max", found)
         };
     }
-    let why = if host.tells_of_limits {
+    let why = if host.reports_limits {
         "this kernel (PREEMPT_RT) has no timers for it"
     } else {
         "this kernel does not report it"
     };
     let found = format!("the CPU limit (cpu.max) of {groups} would not be enforced, because {why}");
-    let fix = if host.tells_of_limits {
+    let fix = if host.reports_limits {
         "remove the limit, or start with --ignore-cpu-max"
     } else {
         "boot Linux 6.17 or later, remove the limit, or start with --ignore-cpu-max"

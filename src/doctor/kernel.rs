@@ -25,7 +25,7 @@ fn lacks(host: &Host) -> String {
     }
     let all = [
         (
-            host.tells_of_limits,
+            host.reports_limits,
             "limits of groups (cpu.max; since 6.17)",
         ),
         (

@@ -23,7 +23,7 @@ pub struct Host {
     /// Root of the cgroup v2 tree, where there is one.
     pub cgroup: Option<PathBuf>,
     /// The kernel reports CPU limits (cpu.max) to the scheduler: since Linux 6.17.
-    pub tells_of_limits: bool,
+    pub reports_limits: bool,
     /// A scheduler can move a running task (SCX_ENQ_IMMED): since Linux 7.1.
     pub moves_running: bool,
 }
@@ -37,7 +37,7 @@ impl Host {
             kernel: PathBuf::from("/sys/kernel"),
             proc: PathBuf::from("/proc"),
             cgroup: cgroup_mount(),
-            tells_of_limits: btf && tells_of_limits(),
+            reports_limits: btf && reports_limits(),
             moves_running: btf && moves_running(),
         }
     }
@@ -50,7 +50,7 @@ impl Host {
             kernel: root.join("kernel"),
             proc: root.join("proc"),
             cgroup: Some(root.join("fs/cgroup")).filter(|p| p.is_dir()),
-            tells_of_limits: false,
+            reports_limits: false,
             moves_running: false,
         }
     }
@@ -132,7 +132,7 @@ impl Host {
     /// CPU limits of groups can be enforced. That needs timers, because slices must end when a
     /// group's budget does.
     pub fn limits_hold(&self) -> bool {
-        self.tells_of_limits && !self.preempt_rt()
+        self.reports_limits && !self.preempt_rt()
     }
 
     /// The kernel's count of hotplug events. It is read before the machine and passed to the kernel
@@ -165,7 +165,7 @@ fn moves_running() -> bool {
     compat::read_enum("scx_enq_flags", "SCX_ENQ_IMMED").is_ok()
 }
 
-fn tells_of_limits() -> bool {
+fn reports_limits() -> bool {
     compat::struct_has_field("sched_ext_ops", "cgroup_set_bandwidth").unwrap_or(false)
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Reads /sys into a `Machine`. First the `Place` of every online CPU is read, then the places are
-//! numbered.
+//! Reads /sys into a `Machine`. First the `CpuLocation` of every online CPU is read, then these
+//! are numbered.
 //!
 //! A group of CPUs (core, cache) is identified by its lowest online CPU. The kernel's ids of cores
 //! and caches are neither dense nor unique across packages; CPU numbers are unique.
@@ -15,7 +15,7 @@ use std::io::{Error, ErrorKind};
 use std::path::Path;
 
 /// Where an online CPU is, in the kernel's terms.
-struct Place {
+struct CpuLocation {
     cpu: u16,
     /// Online threads of its core, itself included.
     threads: Vec<u16>,
@@ -223,12 +223,12 @@ fn read_place(
     cpu: u16,
     node: u16,
     llc: Option<&Cache>,
-) -> Result<Place> {
+) -> Result<CpuLocation> {
     let (kind, first_cpu, size_kb) = match llc {
         Some(c) => (c.kind, c.cpus[0], c.size_kb),
         None => (LlcKind::Node, 0, None),
     };
-    Ok(Place {
+    Ok(CpuLocation {
         cpu,
         threads,
         node,
@@ -266,8 +266,8 @@ fn read_threads(dir: &Path, cpu: u16, online: &[u16]) -> Result<Vec<u16>> {
 
 /// The threads of a core must list the same threads and be on one node. They may differ briefly
 /// while a CPU goes offline; the caller retries then.
-fn check_threads(dir: &Path, places: &[Place]) -> Result<()> {
-    let by_cpu: BTreeMap<u16, &Place> = places.iter().map(|p| (p.cpu, p)).collect();
+fn check_threads(dir: &Path, places: &[CpuLocation]) -> Result<()> {
+    let by_cpu: BTreeMap<u16, &CpuLocation> = places.iter().map(|p| (p.cpu, p)).collect();
     for place in places {
         for other in place.threads.iter().filter_map(|t| by_cpu.get(t)) {
             if other.threads != place.threads || other.node != place.node {
@@ -301,7 +301,7 @@ fn read_capacity(path: &Path) -> Result<u16> {
     })
 }
 
-fn number(possible: &[u16], places: &[Place]) -> Machine {
+fn number(possible: &[u16], places: &[CpuLocation]) -> Machine {
     let node_ids = sorted(places.iter().map(|p| p.node));
     let llc_keys = sorted(places.iter().map(|p| p.llc));
     let cores = sorted(places.iter().map(|p| (p.llc, p.threads[0])));
@@ -334,7 +334,7 @@ fn number(possible: &[u16], places: &[Place]) -> Machine {
     }
 }
 
-fn make_llc(key: &LlcKey, node_ids: &[u16], places: &[Place]) -> Llc {
+fn make_llc(key: &LlcKey, node_ids: &[u16], places: &[CpuLocation]) -> Llc {
     let members = || places.iter().filter(|p| p.llc == *key);
     Llc {
         kind: key.kind,
@@ -345,7 +345,7 @@ fn make_llc(key: &LlcKey, node_ids: &[u16], places: &[Place]) -> Llc {
 }
 
 fn make_cpu(
-    place: &Place,
+    place: &CpuLocation,
     node_ids: &[u16],
     llc_keys: &[LlcKey],
     cores: &[(LlcKey, u16)],

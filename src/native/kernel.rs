@@ -144,7 +144,7 @@ impl Kernel {
     }
 
     /// Sets how many CPUs of each LLC a scan may visit, valid for `counts_ms` from now.
-    pub fn tell_scans(&mut self, worth: &[u32], counts_ms: u32) {
+    pub fn set_scans(&mut self, worth: &[u32], counts_ms: u32) {
         let now = (self.raw.clock / 1_000_000) as u32;
         let until = u64::from(now.wrapping_add(counts_ms)) << 32;
         for (told, worth) in self.world.llc_scans.iter_mut().zip(worth) {

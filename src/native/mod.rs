@@ -190,13 +190,13 @@ impl World {
 
     /// Sets how many CPUs of the LLC a scan may visit; 0: unknown. Valid for `left_ms` more, by a
     /// clock that does not advance; below 0: no longer valid.
-    pub fn tell_scan(&mut self, llc: usize, worth: u32, left_ms: i32) {
+    pub fn set_scan(&mut self, llc: usize, worth: u32, left_ms: i32) {
         let until = (self.clock_step / 1_000_000) as u32;
         let until = until.wrapping_add_signed(left_ms);
         self.llc_scans[llc] = u64::from(until) << 32 | u64::from(worth);
     }
 
-    /// What `tell_scan` has set.
+    /// What `set_scan` has set.
     pub fn llc_scans(&self) -> &[u64] {
         &self.llc_scans
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a request has changed of arms and rules, and for whom: a line each.
+//! What a request has changed of arms and rules, and for subject: a line each.
 
 use crate::policy::arms::{Arm, Arms};
 use crate::policy::features::{FEATURES, FeatureSet, TUNABLES, Tunable};
-use crate::policy::rules::{Rules, Whom};
+use crate::policy::rules::{Rules, Subject};
 use crate::policy::settings::Settings;
 use serde_json::Value;
 
@@ -66,29 +66,29 @@ fn of_arm(old: &Arm, new: &Arm, nr_cpus: u32) -> Vec<String> {
 }
 
 /// The subject of each rule and the name of its arm, in their order.
-fn named((arms, rules): (&Arms, &Rules)) -> Vec<(Whom, String)> {
+fn named((arms, rules): (&Arms, &Rules)) -> Vec<(Subject, String)> {
     let name = |slot| arms.get(slot).map_or(String::new(), |arm| arm.name.clone());
     let rules = rules.iter();
-    rules.map(|r| (r.whom.clone(), name(r.slot))).collect()
+    rules.map(|r| (r.subject.clone(), name(r.slot))).collect()
 }
 
-fn of_rules(old: &[(Whom, String)], new: &[(Whom, String)]) -> Vec<String> {
-    let arm_of = |rules: &[(Whom, String)], whom: &Whom| {
-        let rule = rules.iter().find(|(subject, _)| subject == whom);
+fn of_rules(old: &[(Subject, String)], new: &[(Subject, String)]) -> Vec<String> {
+    let arm_of = |rules: &[(Subject, String)], subject: &Subject| {
+        let rule = rules.iter().find(|(own, _)| own == subject);
         rule.map(|(_, arm)| arm.clone())
     };
     let mut lines = Vec::new();
-    for (at, (whom, arm)) in new.iter().enumerate() {
-        let was = match arm_of(old, whom) {
+    for (at, (subject, arm)) in new.iter().enumerate() {
+        let was = match arm_of(old, subject) {
             Some(before) if before == *arm => continue,
             Some(before) => format!(", arm {before}"),
             None => String::new(),
         };
-        lines.push(format!("rule {}: {whom}{was} -> arm {arm}", at + 1));
+        lines.push(format!("rule {}: {subject}{was} -> arm {arm}", at + 1));
     }
     let gone = old.iter().enumerate();
-    let gone = gone.filter(|(_, (whom, _))| arm_of(new, whom).is_none());
-    lines.extend(gone.map(|(at, (whom, _))| format!("rule {}: {whom} deleted", at + 1)));
+    let gone = gone.filter(|(_, (subject, _))| arm_of(new, subject).is_none());
+    lines.extend(gone.map(|(at, (subject, _))| format!("rule {}: {subject} deleted", at + 1)));
     lines
 }
 
@@ -127,14 +127,14 @@ mod tests {
         assert_eq!(step(&add), "arm a: new, preset mainline");
         let rule = |slot| {
             move |_: &mut Arms, rules: &mut Rules| {
-                let _ = rules.delete(&Whom::Comm("make".into()));
+                let _ = rules.delete(&Subject::Comm("make".into()));
                 rules.add_comm("make", slot).unwrap();
             }
         };
         assert_eq!(step(&rule(0)), "rule 1: --comm make -> arm default");
         assert_eq!(step(&rule(1)), "rule 1: --comm make, arm default -> arm a");
         let del = |arms: &mut Arms, rules: &mut Rules| {
-            rules.delete(&Whom::Comm("make".into())).unwrap();
+            rules.delete(&Subject::Comm("make".into())).unwrap();
             arms.delete("a").unwrap();
         };
         assert_eq!(step(&del), "arm a: deleted; rule 1: --comm make deleted");

@@ -7,7 +7,7 @@ use crate::policy::arms::{DEFAULT_ARM, check_name};
 use crate::policy::change::Change;
 use crate::policy::features::{TUNABLES, feature};
 use crate::policy::plan::{Changes, RuleOf};
-use crate::policy::rules::Whom;
+use crate::policy::rules::Subject;
 use crate::util::names::instead;
 use anyhow::{Context, Result, anyhow, ensure};
 use std::collections::BTreeMap;
@@ -118,8 +118,8 @@ impl Source<'_> {
             (RULES, DeValue::Array(rules)) => {
                 for rule in rules {
                     let (rule, at) = (self.rule(rule)?, rule.span().start);
-                    rule.whom.check().map_err(|e| self.wrong(at, e))?;
-                    said.lines.insert(rule.whom.to_string(), self.line(at));
+                    rule.subject.check().map_err(|e| self.wrong(at, e))?;
+                    said.lines.insert(rule.subject.to_string(), self.line(at));
                     said.rules.push(rule);
                 }
                 Ok(())
@@ -204,15 +204,17 @@ impl Source<'_> {
         let DeValue::Table(keys) = rule.get_ref() else {
             return Err(self.wrong(at, expected));
         };
-        let (mut whom, mut arm) = (None, None);
+        let (mut subject, mut arm) = (None, None);
         for (key, value) in keys {
             let name = key.get_ref().as_ref();
             let known = ["comm", "cgroup", "arm"];
             let text = value.get_ref().as_str().and_then(plain);
             match (name, text) {
                 ("arm", Some(text)) => arm = Some(text),
-                ("comm", Some(text)) if whom.is_none() => whom = Some(Whom::Comm(text)),
-                ("cgroup", Some(text)) if whom.is_none() => whom = Some(Whom::Cgroup(text.into())),
+                ("comm", Some(text)) if subject.is_none() => subject = Some(Subject::Comm(text)),
+                ("cgroup", Some(text)) if subject.is_none() => {
+                    subject = Some(Subject::Cgroup(text.into()));
+                }
                 ("comm" | "cgroup", Some(_)) => {
                     return Err(self.wrong(key.span().start, "give comm or cgroup, not both"));
                 }
@@ -225,8 +227,8 @@ impl Source<'_> {
                 }
             }
         }
-        match (whom, arm) {
-            (Some(whom), Some(arm)) => Ok(RuleOf { whom, arm }),
+        match (subject, arm) {
+            (Some(subject), Some(arm)) => Ok(RuleOf { subject, arm }),
             _ => Err(self.wrong(at, expected)),
         }
     }
@@ -337,13 +339,13 @@ impl Said {
             said.arms.insert(name.clone(), old.then(change.clone()));
         }
         for rule in &later.rules {
-            said.rules.retain(|old| old.whom != rule.whom);
+            said.rules.retain(|old| old.subject != rule.subject);
             said.rules.push(rule.clone());
         }
         said.arms
             .retain(|name, _| !later.deleted_arms.contains(name));
         said.rules
-            .retain(|rule| !later.deleted_rules.contains(&rule.whom));
+            .retain(|rule| !later.deleted_rules.contains(&rule.subject));
         said
     }
 
@@ -367,10 +369,10 @@ impl Said {
         }
         let rule = |rule: &RuleOf| {
             let mut row = Table::new();
-            let (key, subject) = match &rule.whom {
-                Whom::Cgroup(path) => ("cgroup", path.display().to_string()),
-                Whom::Comm(glob) => ("comm", glob.clone()),
-                Whom::Pid(pid) => ("pid", pid.to_string()),
+            let (key, subject) = match &rule.subject {
+                Subject::Cgroup(path) => ("cgroup", path.display().to_string()),
+                Subject::Comm(glob) => ("comm", glob.clone()),
+                Subject::Pid(pid) => ("pid", pid.to_string()),
             };
             row.insert(key.to_string(), Value::String(subject));
             row.insert("arm".to_string(), Value::String(rule.arm.clone()));
@@ -407,7 +409,7 @@ mod tests {
         assert_eq!(said.options["freeze"], Some(Vec::new()));
         assert_eq!(said.options["stats-path"], Some(vec!["/x".to_string()]));
         assert_eq!(said.arms["games"].set["min-slice-us"], "300");
-        assert_eq!(said.rules[0].whom, Whom::Comm("Game*".into()));
+        assert_eq!(said.rules[0].subject, Subject::Comm("Game*".into()));
         assert_eq!(parsed("freeze = false").unwrap().options["freeze"], None);
         for number in ["0x400", "0o2000", "0b100_0000_0000", "1_024"] {
             let said = parsed(format!("slice-us = {number}")).unwrap();
@@ -555,11 +557,11 @@ mod tests {
             .unwrap(),
             arms: [("b".to_string(), Change::default())].into(),
             rules: vec![RuleOf {
-                whom: Whom::Comm("Game*".into()),
+                subject: Subject::Comm("Game*".into()),
                 arm: "b".into(),
             }],
             deleted_arms: vec!["a".into(), "c".into()],
-            deleted_rules: vec![Whom::Comm("old".into())],
+            deleted_rules: vec![Subject::Comm("old".into())],
         };
         let old = "enable = ['claim', 'util_fits']\nrescue-us = 9000\n[arms.a]\npreset = 'patra'\n\
                    [[rules]]\ncomm = 'Game*'\narm = 'a'\n";

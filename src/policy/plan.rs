@@ -5,7 +5,7 @@
 
 use crate::policy::arms::{Arms, DEFAULT_ARM};
 use crate::policy::change::Change;
-use crate::policy::rules::{Found, Rules, Whom};
+use crate::policy::rules::{Found, Rules, Subject};
 use crate::policy::settings::Settings;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// A rule: which tasks it puts on which arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleOf {
-    pub whom: Whom,
+    pub subject: Subject,
     pub arm: String,
 }
 
@@ -35,7 +35,7 @@ pub struct Changes {
     pub rules: Vec<RuleOf>,
     /// Arms and rules of the plan that exist no longer.
     pub deleted_arms: Vec<String>,
-    pub deleted_rules: Vec<Whom>,
+    pub deleted_rules: Vec<Subject>,
 }
 
 impl Changes {
@@ -51,12 +51,12 @@ impl Changes {
         let rules = self
             .rules
             .iter()
-            .map(|rule| format!("rules: {}", rule.whom));
+            .map(|rule| format!("rules: {}", rule.subject));
         let arms = self.arms.iter().flat_map(of_arm);
         let gone_arms = self.deleted_arms.iter();
         let gone_arms = gone_arms.map(|name| format!("arms.{name} (deleted)"));
         let gone_rules = self.deleted_rules.iter();
-        let gone_rules = gone_rules.map(|whom| format!("rules: {whom} (deleted)"));
+        let gone_rules = gone_rules.map(|subject| format!("rules: {subject} (deleted)"));
         let everybody = self.everybody.keys().into_iter();
         let there = everybody.chain(arms).chain(rules);
         there.chain(gone_arms).chain(gone_rules).collect()
@@ -66,7 +66,11 @@ impl Changes {
 impl Plan {
     /// Adds a rule. It takes the place of one about the same subject.
     pub fn put_rule(&mut self, rule: &RuleOf) {
-        match self.rules.iter_mut().find(|old| old.whom == rule.whom) {
+        match self
+            .rules
+            .iter_mut()
+            .find(|old| old.subject == rule.subject)
+        {
             Some(old) => old.clone_from(rule),
             None => self.rules.push(rule.clone()),
         }
@@ -76,8 +80,8 @@ impl Plan {
     /// arm that does not exist, a full table.
     pub fn check(&self) -> Result<()> {
         let mut arms = Arms::new(self.everybody.clone());
-        self.take_over(&mut arms, &mut Rules::default(), &|whom| match whom {
-            Whom::Cgroup(path) => Ok(Some(Found::absent(path))),
+        self.take_over(&mut arms, &mut Rules::default(), &|subject| match subject {
+            Subject::Cgroup(path) => Ok(Some(Found::absent(path))),
             _ => Ok(None),
         })
     }
@@ -89,17 +93,17 @@ impl Plan {
         &self,
         arms: &mut Arms,
         rules: &mut Rules,
-        find: &dyn Fn(&Whom) -> Result<Option<Found>>,
+        find: &dyn Fn(&Subject) -> Result<Option<Found>>,
     ) -> Result<()> {
         self.take_over_arms(arms, rules)?;
         for rule in &self.rules {
             let slot = arms
                 .slot(&rule.arm)
-                .with_context(|| format!("the rule {}", rule.whom))?;
-            match (&rule.whom, find(&rule.whom)?) {
-                (Whom::Cgroup(path), Some(found)) => rules.add_cgroup(path, found, slot)?,
-                (Whom::Comm(glob), _) => rules.add_comm(glob, slot)?,
-                (whom, _) => anyhow::bail!("the rule {whom} is only for a running scheduler"),
+                .with_context(|| format!("the rule {}", rule.subject))?;
+            match (&rule.subject, find(&rule.subject)?) {
+                (Subject::Cgroup(path), Some(found)) => rules.add_cgroup(path, found, slot)?,
+                (Subject::Comm(glob), _) => rules.add_comm(glob, slot)?,
+                (subject, _) => anyhow::bail!("the rule {subject} is only for a running scheduler"),
             }
         }
         Ok(())
@@ -150,18 +154,20 @@ impl Plan {
             }
         }
         let name = |slot| arms.get(slot).map(|arm| arm.name.clone());
-        let lasting = rules.iter().filter(|r| !matches!(r.whom, Whom::Pid(_)));
+        let lasting = rules
+            .iter()
+            .filter(|r| !matches!(r.subject, Subject::Pid(_)));
         let now: Vec<RuleOf> = lasting
             .filter_map(|r| {
-                let (whom, arm) = (r.whom.clone(), name(r.slot)?);
-                Some(RuleOf { whom, arm })
+                let (subject, arm) = (r.subject.clone(), name(r.slot)?);
+                Some(RuleOf { subject, arm })
             })
             .collect();
         let gone = self.arms.keys().filter(|name| arms.slot(name).is_err());
         changes.deleted_arms = gone.cloned().collect();
-        let kept = |rule: &&RuleOf| now.iter().any(|r| r.whom == rule.whom);
+        let kept = |rule: &&RuleOf| now.iter().any(|r| r.subject == rule.subject);
         let gone = self.rules.iter().filter(|rule| !kept(rule));
-        changes.deleted_rules = gone.map(|rule| rule.whom.clone()).collect();
+        changes.deleted_rules = gone.map(|rule| rule.subject.clone()).collect();
         changes.rules = now
             .into_iter()
             .filter(|r| !self.rules.contains(r))

@@ -43,7 +43,7 @@ impl Subjects {
 /// The subject of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Whom {
+pub enum Subject {
     /// The tasks of a cgroup of the default hierarchy and of its descendants. The deepest matching
     /// cgroup wins.
     Cgroup(PathBuf),
@@ -53,19 +53,21 @@ pub enum Whom {
     Pid(u32),
 }
 
-impl fmt::Display for Whom {
+impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Whom::Cgroup(path) => write!(f, "--cgroup {}", escape::line(&path.to_string_lossy())),
-            Whom::Comm(glob) => write!(f, "--comm {}", escape::line(glob)),
-            Whom::Pid(pid) => write!(f, "--pid {pid}"),
+            Subject::Cgroup(path) => {
+                write!(f, "--cgroup {}", escape::line(&path.to_string_lossy()))
+            }
+            Subject::Comm(glob) => write!(f, "--comm {}", escape::line(glob)),
+            Subject::Pid(pid) => write!(f, "--pid {pid}"),
         }
     }
 }
 
 #[derive(Clone, Debug)]
 pub struct Rule {
-    pub whom: Whom,
+    pub subject: Subject,
     /// The slot of its arm.
     pub slot: usize,
     means: Means,
@@ -178,7 +180,7 @@ impl Rules {
 
     pub fn add_cgroup(&mut self, path: &Path, found: Found, slot: usize) -> Result<()> {
         let path = path.to_path_buf();
-        self.add(Whom::Cgroup(path), slot, Means::Cgroup(found))
+        self.add(Subject::Cgroup(path), slot, Means::Cgroup(found))
     }
 
     /// The cgroups of rules, to be looked up again.
@@ -192,19 +194,19 @@ impl Rules {
 
     pub fn add_comm(&mut self, glob: &str, slot: usize) -> Result<()> {
         check_comm(glob)?;
-        self.add(Whom::Comm(glob.to_string()), slot, Means::Comm)
+        self.add(Subject::Comm(glob.to_string()), slot, Means::Comm)
     }
 
     /// Returns the ticket for the process.
     pub fn add_pid(&mut self, pid: u32, pidfd: OwnedFd, slot: usize) -> Result<u32> {
         let ticket = self.new_ticket();
-        self.add(Whom::Pid(pid), slot, Means::Pid(Arc::new(pidfd), ticket))?;
+        self.add(Subject::Pid(pid), slot, Means::Pid(Arc::new(pidfd), ticket))?;
         Ok(ticket)
     }
 
-    pub fn delete(&mut self, whom: &Whom) -> Result<()> {
-        let Some(at) = self.rules.iter().position(|r| r.whom == *whom) else {
-            let text = format!("no rule {whom}: 'scx_roost ctl rules' lists them");
+    pub fn delete(&mut self, subject: &Subject) -> Result<()> {
+        let Some(at) = self.rules.iter().position(|r| r.subject == *subject) else {
+            let text = format!("no rule {subject}: 'scx_roost ctl rules' lists them");
             return Err(refuse(ENOENT, text));
         };
         self.rules.remove(at);
@@ -213,7 +215,7 @@ impl Rules {
 
     /// Drops all rules but those about processes whose slot `stays`.
     pub fn keep_processes(&mut self, stays: impl Fn(usize) -> bool) {
-        let kept = |r: &Rule| matches!(r.whom, Whom::Pid(_)) && stays(r.slot);
+        let kept = |r: &Rule| matches!(r.subject, Subject::Pid(_)) && stays(r.slot);
         self.rules.retain(kept);
     }
 
@@ -269,11 +271,11 @@ impl Rules {
         table.tickets.extend(self.arms.iter().map(good));
         for rule in &self.rules {
             let arm = rule.slot as u32;
-            match (&rule.whom, &rule.means) {
+            match (&rule.subject, &rule.means) {
                 (_, Means::Cgroup(Found { id: Some(id), .. })) => {
                     table.cgroups.insert(*id, arm);
                 }
-                (Whom::Comm(glob), _) => table.comms.push(comm_rule {
+                (Subject::Comm(glob), _) => table.comms.push(comm_rule {
                     glob: padded(glob),
                     arm,
                 }),
@@ -284,23 +286,28 @@ impl Rules {
         table
     }
 
-    fn add(&mut self, whom: Whom, slot: usize, means: Means) -> Result<()> {
-        if let Some(old) = self.rules.iter().find(|r| r.whom == whom) {
-            let text = format!("rule {} exists already: delete it first", old.whom);
+    fn add(&mut self, subject: Subject, slot: usize, means: Means) -> Result<()> {
+        if let Some(old) = self.rules.iter().find(|r| r.subject == subject) {
+            let text = format!("rule {} exists already: delete it first", old.subject);
             return Err(refuse(EEXIST, text));
         }
-        let (kind, max) = match &whom {
-            Whom::Cgroup(_) => ("--cgroup", MAX_CGROUP_RULES as usize),
-            Whom::Comm(_) => ("--comm", MAX_COMM_RULES as usize),
-            Whom::Pid(_) => ("--pid", MAX_PID_RULES),
+        let (kind, max) = match &subject {
+            Subject::Cgroup(_) => ("--cgroup", MAX_CGROUP_RULES as usize),
+            Subject::Comm(_) => ("--comm", MAX_COMM_RULES as usize),
+            Subject::Pid(_) => ("--pid", MAX_PID_RULES),
         };
-        let same = |r: &&Rule| std::mem::discriminant(&r.whom) == std::mem::discriminant(&whom);
+        let same =
+            |r: &&Rule| std::mem::discriminant(&r.subject) == std::mem::discriminant(&subject);
         if self.rules.iter().filter(same).count() >= max {
             let text =
                 format!("there are {max} rules {kind}, the most that are possible: delete one");
             return Err(refuse(ENOSPC, text));
         }
-        self.rules.push(Rule { whom, slot, means });
+        self.rules.push(Rule {
+            subject,
+            slot,
+            means,
+        });
         Ok(())
     }
 
@@ -343,13 +350,13 @@ fn check_comm(glob: &str) -> Result<()> {
     Ok(())
 }
 
-impl Whom {
+impl Subject {
     /// Fails if no rule can be about this, whatever there is on this machine.
     pub(crate) fn check(&self) -> Result<()> {
         match self {
-            Whom::Cgroup(path) => check_cgroup(path),
-            Whom::Comm(glob) => check_comm(glob),
-            Whom::Pid(_) => Ok(()),
+            Subject::Cgroup(path) => check_cgroup(path),
+            Subject::Comm(glob) => check_comm(glob),
+            Subject::Pid(_) => Ok(()),
         }
     }
 }
@@ -475,12 +482,12 @@ mod tests {
         refused(rules.add_comm("0123456789abcdef", 3), "1 to 15 bytes");
         rules.add_comm("a*", 3).unwrap();
         refused(rules.add_comm("a*", 0), "rule --comm a* exists already");
-        refused(rules.delete(&Whom::Pid(1)), "no rule --pid 1");
+        refused(rules.delete(&Subject::Pid(1)), "no rule --pid 1");
         for i in 1..MAX_COMM_RULES {
             rules.add_comm(&format!("n{i}"), 3).unwrap();
         }
         refused(rules.add_comm("more", 3), "there are 64 rules --comm");
-        rules.delete(&Whom::Comm("a*".into())).unwrap();
+        rules.delete(&Subject::Comm("a*".into())).unwrap();
         rules.add_comm("more", 3).unwrap();
     }
 

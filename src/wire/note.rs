@@ -103,7 +103,7 @@ impl Run {
         whole_file::replace(&path(stats), &text, mode)
     }
 
-    fn goes_on(&self) -> bool {
+    fn still_runs(&self) -> bool {
         let pid = self.process.split(' ').nth(1);
         let pid = pid.and_then(|pid| pid.parse().ok());
         self.end.is_none() && pid.is_some_and(|pid| process(pid).as_ref() == Some(&self.process))
@@ -164,7 +164,7 @@ impl Note {
 /// Notes a start that failed, unless a run goes on. The error is printed anyway, so a failure to
 /// write is not.
 pub fn not_started(stats: &Path, why: &str) {
-    if !Run::read(stats).is_some_and(|run| run.goes_on()) {
+    if !Run::read(stats).is_some_and(|run| run.still_runs()) {
         // A start that is refused early has made no socket, and so no folder.
         let _ = stats.parent().map(fs::create_dir_all);
         let _ = Run::begins().ends(Cause::NotStarted, why).write(stats);
@@ -190,7 +190,7 @@ pub struct Last {
 /// How the last run with its statistics at `stats` has ended. None: it goes on, or nothing is
 /// known.
 pub fn last(stats: &Path) -> Option<Last> {
-    let run = Run::read(stats).filter(|run| !run.goes_on())?;
+    let run = Run::read(stats).filter(|run| !run.still_runs())?;
     let (cause, why, end_time_s) = match run.end {
         Some(end) => (end.cause, end.why, Some(end.time_s)),
         None => (Cause::Killed, KILLED.to_string(), None),

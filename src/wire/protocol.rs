@@ -2,7 +2,7 @@
 //! Requests to the control socket: a line of JSON each, and a line of JSON as the answer.
 
 use crate::policy::change::Change;
-use crate::policy::rules::Whom;
+use crate::policy::rules::Subject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -52,14 +52,14 @@ pub enum Op {
     /// Puts tasks on an arm.
     RuleAdd {
         /// The tasks.
-        whom: Whom,
+        subject: Subject,
         /// The arm's name.
         arm: String,
     },
     /// Deletes a rule.
     RuleDel {
         /// The tasks that it is about.
-        whom: Whom,
+        subject: Subject,
     },
     /// Reads the configuration files again.
     Reload {},

@@ -389,7 +389,7 @@ fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> 
     }
     let shared = shared.clone();
     let name = format!("{}-client", shared.purpose.thread);
-    let place = Place { id, shared };
+    let place = ClientEntry { id, shared };
     spawn(&name, move || {
         if let Err(e) = serve(stream, &place.shared) {
             debug!(
@@ -401,12 +401,12 @@ fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> 
 }
 
 /// A client's entry in `clients`, removed when its thread ends in any way or cannot be started.
-struct Place {
+struct ClientEntry {
     id: u64,
     shared: Arc<Shared>,
 }
 
-impl Drop for Place {
+impl Drop for ClientEntry {
     fn drop(&mut self) {
         self.shared.clients().remove(&self.id);
     }

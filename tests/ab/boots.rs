@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Kernel against kernel: each boot is a run of the program, continued with --resume.
 
-use crate::played::{Played, header};
+use crate::played::{Played, asked, header};
 use clap::Parser;
+use scx_roost::ab::analysis::judged;
 use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::boots::{Asked, Boot, Booted, came_up, made};
 use scx_roost::ab::child::Failure;
+use scx_roost::ab::design::Turn;
 use scx_roost::ab::report::Report;
 use scx_roost::ab::report::lkml::as_mail;
 use scx_roost::ab::report::text::{Shown, text};
-use scx_roost::ab::result::{Header, Recorded, ResultFile};
+use scx_roost::ab::result::{Header, Recorded, Repetition, ResultFile};
 use scx_roost::ab::run::{End, run};
 use scx_roost::ab::stats::plan::Plan;
-use scx_roost::ab::stats::verdict::Verdict;
+use scx_roost::ab::stats::verdict::{Against, Direction, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -101,6 +103,29 @@ fn a_turn_is_a_boot() {
         let line = format!("root of {kernel}");
         assert!(mail.contains(&line), "{mail}");
     }
+}
+
+/// A boot's mean has sixteen digits, and the numbers that it is of may have one.
+#[test]
+fn a_boot_is_as_coarse_as_its_runs() {
+    let mut header = across(30);
+    header.metrics = vec![asked("regex:([0-9]+)", Direction::Lower)];
+    let order = header.order().into_iter().enumerate();
+    let run = |(number, turn): (usize, Turn)| Repetition {
+        number,
+        turn: turn.turn,
+        variant: header.variants[turn.variant].clone(),
+        drawn: turn.drawn,
+        values: BTreeMap::from([("regex:([0-9]+)".to_string(), 5.0)]),
+        ..Repetition::default()
+    };
+    let runs = order.map(run).collect();
+    let recorded = Recorded {
+        runs,
+        ..Recorded::new(header.clone())
+    };
+    let judged = judged(&recorded).unwrap().remove(0);
+    assert_eq!(judged.against, Some(Against::Steps), "{judged:?}");
 }
 
 /// A boot loader that does not obey --next-boot must not boot the machine for ever.

@@ -9,6 +9,7 @@ fn design(seed: u64, variants: usize) -> Design {
         variants,
         warmups: 1,
         boots: None,
+        even: false,
     }
 }
 
@@ -52,6 +53,24 @@ fn runs_and_rounds_agree() {
             assert_eq!(design.rounds(runs - 1), rounds - 1);
         }
         assert_eq!(design.rounds(0), 0);
+    }
+}
+
+/// For a search, which gives no verdict on them.
+#[test]
+fn an_even_order_has_each_variant_once_in_each_round() {
+    let even = Design {
+        even: true,
+        ..design(3, 5)
+    };
+    let order = variants(&even.order(40)[5..]);
+    let rounds: Vec<&[usize]> = order.chunks(5).collect();
+    assert_eq!(rounds.len(), 41);
+    assert!(rounds.windows(2).any(|two| two[0] != two[1]));
+    for round in rounds {
+        let mut sorted = round.to_vec();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [0, 1, 2, 3, 4]);
     }
 }
 

@@ -128,6 +128,7 @@ pub fn points(workload: Workload, rounds: usize, seed: u64) -> Vec<Vec<Point>> {
         variants: workload.factors.len(),
         warmups: 0,
         boots: None,
+        even: false,
     };
     let order = design.order(rounds);
     let variants: Vec<usize> = order.iter().map(|t| t.variant).collect();
@@ -146,6 +147,6 @@ fn point(turn: &Turn, value: f64) -> Point {
         value,
         other: turn.variant > 0,
         drawn: turn.drawn,
-        failed: false,
+        failed: 0,
     }
 }

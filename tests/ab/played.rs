@@ -148,6 +148,7 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         seed: 5,
         warmups: 1,
         boots: None,
+        even: false,
         hooks: Hooks::default(),
         scope: Scope::Machine,
         host: BTreeMap::from([

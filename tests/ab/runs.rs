@@ -18,14 +18,14 @@ use tempfile::TempDir;
 
 const TWO: [&str; 2] = ["mainline", "roost"];
 
-struct Place {
+struct Folder {
     _folder: TempDir,
     path: PathBuf,
 }
 
-fn place() -> Place {
+fn place() -> Folder {
     let folder = tempfile::tempdir().unwrap();
-    Place {
+    Folder {
         path: folder.path().join("result.jsonl"),
         _folder: folder,
     }
@@ -378,7 +378,9 @@ fn failures_are_counted_where_they_belong() {
                 variants: ["roost".to_string()],
             })
             .collect();
-        let turns = recorded.failed_turns().len();
+        let turns = (0..recorded.runs.len())
+            .filter(|turn| recorded.failed_in(*turn) > 0)
+            .count();
         let judged = analysis::judged(&recorded).unwrap().remove(0);
         (turns, judged.verdict, judged.against)
     };

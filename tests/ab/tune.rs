@@ -375,7 +375,7 @@ fn where_nothing_helps_nothing_is_found() {
 fn what_is_better_by_less_than_the_margin_is_not_recommended() {
     let (tuned, _) = tuned("mainline", &[("prev_core=on", 0.99)], 1);
     let (best, judged) = tuned.best.as_ref().unwrap();
-    assert_eq!(best, "mainline+prev_core=on");
+    assert!(best.starts_with("mainline+prev_core=on"), "{best}");
     assert_eq!(
         (judged.verdict, judged.within_margin),
         (Verdict::Better, true)

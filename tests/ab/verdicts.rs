@@ -28,6 +28,7 @@ fn turns(rounds: usize, seed: u64, mut value: impl FnMut(usize, bool) -> f64) ->
         variants: 2,
         warmups: 0,
         boots: None,
+        even: false,
     };
     let order = design.order(rounds).into_iter().enumerate();
     let point = |(turn, at): (usize, scx_roost::ab::design::Turn)| Point {
@@ -35,7 +36,7 @@ fn turns(rounds: usize, seed: u64, mut value: impl FnMut(usize, bool) -> f64) ->
         value: value(turn, at.variant == 1),
         other: at.variant == 1,
         drawn: at.drawn,
-        failed: false,
+        failed: 0,
     };
     order.map(point).collect()
 }
@@ -48,8 +49,10 @@ fn rule(plan: Plan, margin: f64) -> Rule {
 }
 
 fn judged(points: &[Point], step: Step, better: Direction, rule: &Rule) -> Judged {
+    let numbers: Vec<(usize, f64)> = points.iter().map(|p| (p.turn, p.value)).collect();
     let compared = Compared {
         points,
+        numbers: &numbers,
         better,
         exercised: true,
         step,
@@ -172,6 +175,7 @@ fn the_first_verdict_stays() {
     // p is of that look, and adjusted for all comparisons.
     let compared = Compared {
         points: &points,
+        numbers: &[],
         better: Direction::Lower,
         exercised: true,
         step: FINE,
@@ -215,6 +219,7 @@ fn what_never_acted_is_not_equal() {
     let points = turns(30, 1, |_, _| 1.0);
     let compared = Compared {
         points: &points,
+        numbers: &[],
         better: Direction::Lower,
         exercised: false,
         step: FINE,
@@ -304,6 +309,9 @@ fn what_is_printed_no_finer_than_the_margin_is_not_equivalent() {
         (SECONDS, 2000.0, 2010.0, false),
         // A clock of 4 ms.
         (SECONDS, 0.124, 0.128, true),
+        // 1,000 turns in 3 s, and once in 4.
+        (SECONDS, 1000.0 / 3.0, 1000.0 / 3.0, true),
+        (SECONDS, 1000.0 / 3.0, 250.0, true),
         (SECONDS, 4.9, 4.9, true),
         (SECONDS, 4.9, 4.91, false),
         ("migrations", 5.0, 5.0, false),
@@ -415,7 +423,7 @@ fn what_fails_more_often_is_not_better() {
             near(if other { 9.0 } else { 10.0 }, turn)
         });
         let own = points.iter_mut().filter(|p| p.drawn && p.other);
-        own.take(n).for_each(|p| p.failed = true);
+        own.take(n).for_each(|p| p.failed = 1);
         let judged = judged(&points, FINE, better, &rule(Plan::Fixed(12), 0.02));
         (judged.verdict, judged.against)
     };
@@ -425,8 +433,10 @@ fn what_fails_more_often_is_not_better() {
     assert_eq!(crashed(8, Direction::Lower), withheld);
     // A lower rate is worse, and so are failed runs.
     assert_eq!(crashed(8, Direction::Higher), (Verdict::Worse, None));
+    // Once is not as often as fifty times.
     let mut same = turns(30, 1, |_, _| 1.0);
-    same.iter_mut().rfind(|p| p.other).unwrap().failed = true;
+    same.iter_mut().rfind(|p| !p.other).unwrap().failed = 1;
+    same.iter_mut().rfind(|p| p.other).unwrap().failed = 50;
     let judged = told(&same, FINE);
     assert_eq!((judged.verdict, judged.against), withheld);
 }
@@ -449,7 +459,7 @@ fn survivors_are_not_better() {
         });
         points
             .iter_mut()
-            .for_each(|p| p.failed = failed.contains(&p.turn));
+            .for_each(|p| p.failed = usize::from(failed.contains(&p.turn)));
         told(&points, FINE).verdict == Verdict::Better
     });
     println!("{better} of {TIMES}");
@@ -487,7 +497,7 @@ fn any_points(rng: &mut Rng) -> Vec<Point> {
         }
     });
     for point in &mut points {
-        point.failed = fails && rng.below(5) == 0;
+        point.failed = usize::from(fails && rng.below(5) == 0);
     }
     points
 }

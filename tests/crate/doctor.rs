@@ -272,7 +272,7 @@ fn limits_are_enforced_where_the_kernel_tells_of_them() {
     patient
         .tree
         .write("fs/cgroup/a.slice/cpu.max", "50000 100000");
-    patient.host.tells_of_limits = true;
+    patient.host.reports_limits = true;
     let report = doctor::examine(&patient.host);
     assert!(report.runnable);
     let found = &check(&report, "cpu.max").found;

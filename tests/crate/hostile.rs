@@ -78,7 +78,8 @@ fn answers_of_a_control_socket() {
     let arm = json!({"name": HOSTILE, "profile": HOSTILE, "preset": "mainline", "variant": HOSTILE,
         "features": HOSTILE, "tunables": {HOSTILE: HOSTILE}, "rules": 1});
     let (_dir, arms) = answering(0, json!({"generation": 1, "arms": [arm]}));
-    let rules = json!([{"whom": {"comm": HOSTILE}, "arm": "a"}, {"whom": {"cgroup": HOSTILE}}]);
+    let rules =
+        json!([{"subject": {"comm": HOSTILE}, "arm": "a"}, {"subject": {"cgroup": HOSTILE}}]);
     let (_dir, rules) = answering(0, rules);
     let (_dir, changes) = answering(0, json!({"generation": 1, "changes": [HOSTILE]}));
     let (_dir, refusal) = answering(22, json!(HOSTILE));

@@ -212,8 +212,7 @@ fn chaos_refuses_wrong_words_at_once() {
         ["--against", "cfs"],
         ["--jobs", "0"],
         ["--roost", "/nowhere"],
-        ["--scheduler", "/nowhere"],
-        ["--scheduler", ""],
+        ["--roost", ""],
     ] {
         let output = top("scripts/chaos", &options);
         let stderr = String::from_utf8_lossy(&output.stderr);

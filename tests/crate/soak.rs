@@ -116,7 +116,7 @@ fn alone() {
         }
         let begin = cpu_time();
         watch.look(now, false);
-        watch.tell(PERIOD);
+        watch.set_gauges(PERIOD);
         control.sample(FreqFiles::read).unwrap();
         control.sample_idle();
         if let Some(period) = period.checked_sub(WARM_UP) {

@@ -309,11 +309,11 @@ fn a_folder_closed_to_the_group_is_reported() {
     mode(dir.path(), 0o711);
     let socket = folder.join("b/stats");
     let real = std::fs::canonicalize(&folder).unwrap();
-    let advice = |bits: u32, whom: char| {
+    let advice = |bits: u32, subject: char| {
         Some(format!(
             "group {} cannot reach it, because the folder {1} has mode {bits:04o}: let the group pass with \
-             'chmod {whom}+x {1}', or give a path elsewhere",
-            if whom == 'g' { own } else { other },
+             'chmod {subject}+x {1}', or give a path elsewhere",
+            if subject == 'g' { own } else { other },
             real.display()
         ))
     };

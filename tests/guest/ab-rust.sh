@@ -14,13 +14,13 @@ echo "{\"in_rust\": $(grep -c '^roost_rust' /sys/kernel/sched_ext/root/ops), \"i
 EOF
 VARIANTS="--variant roost --variant rust:roost"
 
-/bin/scx_roost ab --result $AB_RESULT $VARIANTS -n 3 -- true >$AB_LOG 2>&1
+/bin/scx_roost ab --result $AB_RESULT $VARIANTS -n 4 -- true >$AB_LOG 2>&1
 check "a build without the feature fails (status $?)" [ $? = 2 ]
 check "with one sentence" [ "$(wc -l <$AB_LOG)" = 1 ]
 check "which says what to do" ab_says 'cannot decide in userspace: build it with the cargo feature rustland'
 check "and measures nothing" [ ! -e $AB_RESULT ]
 
-ab $VARIANTS -n 3 --warmups 0 --seed 1 --metric json:/in_rust --metric json:/in_bpf --metric wall -- sh /tmp/command.sh
+ab $VARIANTS -n 4 --warmups 0 --seed 1 --metric json:/in_rust --metric json:/in_bpf --metric wall -- sh /tmp/command.sh
 check "it ends well (status $?)" [ $? = 0 ]
 sed 's/^/# /' $AB_LOG
 # runs VARIANT VALUES: it has runs, and in each the command printed that.

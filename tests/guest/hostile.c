@@ -23,7 +23,7 @@
 static const char *const some[] = {
 	"{\"req\":\"ctl\",\"args\":{\"op\":\"show\"}}",
 	"{\"req\":\"ctl\",\"args\":{\"op\":\"set\",\"arm\":\"default\",\"change\":{\"set\":{\"slice-us\":1e308}}}}",
-	"{\"req\":\"ctl\",\"args\":{\"op\":\"rule_add\",\"whom\":{\"pid\":4294967295},\"arm\":\"default\"}}",
+	"{\"req\":\"ctl\",\"args\":{\"op\":\"rule_add\",\"subject\":{\"pid\":4294967295},\"arm\":\"default\"}}",
 	"{\"req\":\"ctl\",\"args\":{\"op\":\"arm_del\",\"arm\":\"default\"}}",
 	"{\"req\":\"stats\",\"args\":{\"target\":\"totals\"}}",
 	"{\"req\":\"stats\",\"args\":{\"target\":\"cpus\"}}",

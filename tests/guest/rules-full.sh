@@ -15,7 +15,7 @@ add_rules() {
 	kind=$1
 	arm=$2
 	shift 2
-	requests=$(printf '{"req":"ctl","args":{"op":"rule_add","whom":{"'$kind'":"%s"},"arm":"'$arm'"}}\n' "$@")
+	requests=$(printf '{"req":"ctl","args":{"op":"rule_add","subject":{"'$kind'":"%s"},"arm":"'$arm'"}}\n' "$@")
 	n=$(totals /run/scx/root/ctl "$requests" | grep -c '"errno":0')
 	check "$# rules --$kind (got $n)" [ "$n" = $# ]
 }

@@ -140,7 +140,7 @@ impl Machine {
         self.world.llc_mut(llc).util = now.util as u32;
         self.world.llc_mut(llc).nr_running = now.nr_running as u32;
         let worth = now.worth as u32;
-        self.world.tell_scan(llc, worth, now.worth_left_ms);
+        self.world.set_scan(llc, worth, now.worth_left_ms);
     }
 }
 

@@ -31,7 +31,7 @@ const STORM: u64 = 10_000;
 const TOLD: usize = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum TaskPhase {
     Nowhere,
     Asleep,
     Coming,
@@ -41,7 +41,7 @@ enum Place {
 
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    place: Place,
+    place: TaskPhase,
     mask: usize,
     /// Since when it may use these CPUs, ns.
     affine: u64,
@@ -144,7 +144,7 @@ impl Check {
         }
     }
 
-    fn expect(&mut self, task: TaskId, fits: impl FnOnce(Place) -> bool, what: &str) {
+    fn expect(&mut self, task: TaskId, fits: impl FnOnce(TaskPhase) -> bool, what: &str) {
         let place = self.tasks[task].place;
         if !fits(place) {
             self.wrong(|| format!("task {task} {what}, and it was {place:?}"));
@@ -154,7 +154,7 @@ impl Check {
     fn begins(&mut self, task: TaskId, group: usize) {
         if self.tasks.len() <= task {
             let none = Seen {
-                place: Place::Nowhere,
+                place: TaskPhase::Nowhere,
                 mask: 0,
                 affine: 0,
                 ran: 0,
@@ -167,29 +167,29 @@ impl Check {
             };
             self.tasks.resize(task + 1, none);
         }
-        self.expect(task, |p| p == Place::Nowhere, "begins");
+        self.expect(task, |p| p == TaskPhase::Nowhere, "begins");
         self.tasks[task] = Seen {
-            place: Place::Asleep,
+            place: TaskPhase::Asleep,
             mask: group,
             ..self.tasks[task]
         };
     }
 
     fn waits(&mut self, task: TaskId) {
-        self.tasks[task].place = Place::Waits { since: self.now };
+        self.tasks[task].place = TaskPhase::Waits { since: self.now };
         self.waiting.push(task);
     }
 
     fn placed(&mut self, task: TaskId, cpu: usize) {
-        self.expect(task, |p| p == Place::Asleep, "is placed");
+        self.expect(task, |p| p == TaskPhase::Asleep, "is placed");
         if !self.may_use(task, cpu) {
             self.wrong(|| format!("task {task} is placed on CPU {cpu}, which it may not use"));
         }
-        self.tasks[task].place = Place::Coming;
+        self.tasks[task].place = TaskPhase::Coming;
     }
 
     fn runs(&mut self, task: TaskId, cpu: usize) {
-        self.expect(task, |p| matches!(p, Place::Waits { .. }), "runs");
+        self.expect(task, |p| matches!(p, TaskPhase::Waits { .. }), "runs");
         if !self.may_use(task, cpu) {
             self.wrong(|| format!("task {task} runs on CPU {cpu}, which it may not use"));
         }
@@ -200,21 +200,21 @@ impl Check {
         self.lanes[cpu].running = Some(task);
         self.started.push(task);
         let seen = &mut self.tasks[task];
-        seen.place = Place::Runs { cpu };
+        seen.place = TaskPhase::Runs { cpu };
         (seen.ran, seen.began) = (0, None);
         seen.whole &= seen.home.is_none_or(|home| home == cpu);
         seen.home = Some(cpu);
     }
 
     fn stops(&mut self, task: TaskId, cpu: usize, why: Stop) {
-        self.expect(task, |p| p == Place::Runs { cpu }, "stops");
+        self.expect(task, |p| p == TaskPhase::Runs { cpu }, "stops");
         self.lanes[cpu].running = None;
         self.stopped.push(task);
         self.tasks[task].whole &= why == Stop::GivesWay;
         match why {
             Stop::GivesWay => self.waits(task),
-            Stop::Sleeps => self.tasks[task].place = Place::Asleep,
-            Stop::Ends => self.tasks[task].place = Place::Nowhere,
+            Stop::Sleeps => self.tasks[task].place = TaskPhase::Asleep,
+            Stop::Ends => self.tasks[task].place = TaskPhase::Nowhere,
         }
     }
 
@@ -226,7 +226,7 @@ impl Check {
     /// A new scheduler knows nothing of tasks and CPUs.
     fn restarts(&mut self) {
         for &task in &self.waiting {
-            self.tasks[task].place = Place::Waits { since: self.now };
+            self.tasks[task].place = TaskPhase::Waits { since: self.now };
         }
         for seen in &mut self.tasks {
             (seen.began, seen.whole) = (None, false);
@@ -284,7 +284,7 @@ impl Check {
         }
         for &task in &queued {
             let place = self.tasks[task].place;
-            if !matches!(place, Place::Waits { .. }) {
+            if !matches!(place, TaskPhase::Waits { .. }) {
                 return Err(format!("task {task} is in a queue, and {place:?}"));
             }
         }
@@ -330,7 +330,7 @@ impl Check {
             };
             // A task that was sent elsewhere was placed again there.
             let aged = vruntime.wrapping_sub(began);
-            if aged != seen.ran && !matches!(seen.place, Place::Runs { .. }) {
+            if aged != seen.ran && !matches!(seen.place, TaskPhase::Runs { .. }) {
                 return Err(format!(
                     "task {task} ran for {} ns, and was charged {aged}",
                     seen.ran
@@ -376,7 +376,7 @@ impl Check {
     /// When the longest wait of a task that still waits began, ns.
     fn waits_since(&self) -> u64 {
         let since = |&task: &TaskId| match self.tasks[task].place {
-            Place::Waits { since } => Some(since),
+            TaskPhase::Waits { since } => Some(since),
             _ => None,
         };
         self.waiting
@@ -396,7 +396,7 @@ impl Check {
         let idle = bounds.idle.saturating_add(each);
         let idle_since = self.lanes.iter().filter_map(|l| l.idle_since).min();
         for &task in &self.waiting {
-            let Place::Waits { since } = self.tasks[task].place else {
+            let TaskPhase::Waits { since } = self.tasks[task].place else {
                 continue;
             };
             let (waited, late) = (self.now - since, self.late(bounds, &tasks[task], since));
@@ -477,13 +477,13 @@ impl Watch for Check {
                 (seen.yielded, seen.began) = (true, None);
             }
             What::Arrives { task } => {
-                self.expect(task, |p| p == Place::Coming, "arrives");
+                self.expect(task, |p| p == TaskPhase::Coming, "arrives");
                 self.waits(task);
             }
             What::Runs { task, cpu, .. } => self.runs(task, cpu),
             What::Stops { task, cpu, why } => self.stops(task, cpu, why),
             What::Ran { task, cpu, ns } => {
-                self.expect(task, |p| p == Place::Runs { cpu }, "ran");
+                self.expect(task, |p| p == TaskPhase::Runs { cpu }, "ran");
                 self.lanes[cpu].ran += ns;
                 self.tasks[task].ran += ns;
                 self.tasks[task].window += ns;

@@ -2,7 +2,7 @@
 //! What rt-app's tasks also do: they wait for conditions and timers, and run for a time.
 
 use super::speed::FULL;
-use super::task::{State, Task, Then};
+use super::task::{Task, TaskState, Then};
 use super::wait::{Came, Wait};
 use scx_roost::native::TaskId;
 
@@ -30,7 +30,7 @@ impl Wait {
         };
         for other in waiting.drain(..count) {
             tasks[other].blocked = false;
-            if tasks[other].state == State::Asleep {
+            if tasks[other].state == TaskState::Asleep {
                 tasks[id].todo.push_back(Then::Wake(other, false));
             }
         }

@@ -27,12 +27,12 @@ pub struct Costs {
     pub ipi: u64,
     /// Period of the tick.
     pub tick_period: u64,
-    places: Vec<Place>,
+    places: Vec<CpuLocation>,
 }
 
 /// Where a CPU is.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct CpuLocation {
     core: u16,
     llc: u16,
     node: u16,
@@ -59,8 +59,8 @@ impl Costs {
     }
 }
 
-fn place(cpu: &cpu_facts) -> Place {
-    Place {
+fn place(cpu: &cpu_facts) -> CpuLocation {
+    CpuLocation {
         core: cpu.core,
         llc: cpu.llc,
         node: cpu.node,

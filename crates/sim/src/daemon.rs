@@ -63,7 +63,7 @@ impl Daemon {
                 }
             };
             let means: Vec<u64> = cpus.clone().map(mean).collect();
-            kernel.tell_scans(&scans.worth(&means), scans.counts_ms);
+            kernel.set_scans(&scans.worth(&means), scans.counts_ms);
         }
         if let Some(frequencies) = &mut self.frequencies {
             let speed = |cpu| CAPACITY_SCALE.saturating_sub(kernel.world().cpu(cpu).slow);

@@ -20,7 +20,7 @@ use super::machines::Hardware;
 use super::measure::Measured;
 use super::sched::{Order, Scheduler, Wake};
 use super::speed::{Cores, FULL};
-use super::task::{State, Task, Then};
+use super::task::{Task, TaskState, Then};
 use super::wait::{Came, Wait};
 use super::watch::{Sight, Stop, Watch, What};
 use anyhow::Result;
@@ -324,7 +324,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             Came::Ends => {
                 self.stops(cpu, task, Stop::Ends);
                 self.sched.ends(cpu, task, &mut self.orders);
-                self.tasks[task].state = State::Free;
+                self.tasks[task].state = TaskState::Free;
                 self.free.push(task);
                 self.alive -= 1;
                 self.leaves(cpu);
@@ -342,7 +342,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.tasks[task].stuck = true;
             self.stuck += 1;
         }
-        self.tasks[task].state = State::Asleep;
+        self.tasks[task].state = TaskState::Asleep;
         self.stops(cpu, task, Stop::Sleeps);
         self.sched.sleeps(cpu, task, &mut self.orders);
         self.leaves(cpu);
@@ -376,12 +376,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
 
     /// Places a task that wakes or is new. `waker` is None for a timer.
     fn place(&mut self, task: TaskId, wake: Wake, waker: Option<TaskId>) {
-        debug_assert_eq!(self.tasks[task].state, State::Asleep);
+        debug_assert_eq!(self.tasks[task].state, TaskState::Asleep);
         self.stuck -= usize::from(std::mem::take(&mut self.tasks[task].stuck));
         let now = self.clock.now();
         self.tasks[task].wake = wake;
         self.tasks[task].woken_at = now;
-        self.tasks[task].state = State::Coming;
+        self.tasks[task].state = TaskState::Coming;
         let cpu = self.sched.place(wake, task, &mut self.orders);
         self.see(What::Placed {
             task,
@@ -402,7 +402,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     }
 
     fn arrives(&mut self, task: TaskId) {
-        self.tasks[task].state = State::Runnable;
+        self.tasks[task].state = TaskState::Runnable;
         let wake = self.tasks[task].wake;
         self.see(What::Arrives { task });
         self.sched.arrive(wake, task, &mut self.orders);

@@ -10,7 +10,7 @@ use scx_roost::native::Attr;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum TaskState {
     /// No task has this number.
     Free,
     Asleep,
@@ -33,7 +33,7 @@ pub enum Then {
 
 #[derive(Clone, Debug)]
 pub struct Task {
-    pub state: State,
+    pub state: TaskState,
     pub group: usize,
     pub pc: usize,
     pub turns: Vec<(i64, i64)>,
@@ -105,7 +105,7 @@ impl Task {
     /// `timers`: how many timers a task has.
     pub fn new(group: usize, of: &Group, me: i64, loops: usize, timers: usize) -> Task {
         Task {
-            state: State::Free,
+            state: TaskState::Free,
             group,
             pc: 0,
             turns: vec![(0, 0); loops],

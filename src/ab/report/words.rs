@@ -4,7 +4,7 @@
 use super::{MetricReport, Report};
 use crate::ab::cpus::Cpus;
 use crate::ab::metric::unit_of;
-use crate::ab::result::Header;
+use crate::ab::result::{FORMAT, Header};
 use crate::ab::stats::Interval;
 use crate::ab::stats::plan::Plan;
 use crate::ab::stats::turns::Scale;
@@ -70,9 +70,11 @@ pub fn median_text(median: Option<f64>) -> String {
     median.map_or("-".to_string(), number)
 }
 
-/// A part of 1 as a percentage with at most two decimals.
+/// A part of 1 as a percentage with at most two decimals. It is 100 only if it is all.
 pub fn percent(part: f64) -> String {
-    format!("{} %", (part * 1e4).round() / 1e2)
+    let shown = (part * 1e4).round() / 1e2;
+    let almost = part < 1.0 && shown == 100.0;
+    format!("{} %", if almost { 99.99 } else { shown })
 }
 
 /// The coefficient of variation; '-' if there is none.
@@ -275,6 +277,7 @@ pub fn summary(report: &Report) -> String {
 /// When, where and by which plan the runs were made, in one line.
 pub fn taken(plan: &Header) -> String {
     let planned = match plan.rule.plan {
+        _ if plan.format != FORMAT => "in blocks".to_string(),
         Plan::Fixed(rounds) => format!("-n {rounds}"),
         Plan::Auto(most) => format!("-n auto:{most}"),
     };

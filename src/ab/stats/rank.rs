@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The signed-rank test (Wilcoxon 1945): whether differences are more often, and further, above 0
-//! than below. Exact up to `EXACT_MAX` differences, also with ties. Given the ranks, each sign is a
-//! fair coin, because a die decided each variant.
+//! than below. Exact up to `EXACT_MAX` differences, also with ties. Each sign is a fair coin,
+//! because a die decided each variant. Where runs heat later ones, ranks depend on earlier signs,
+//! and the error is nearly the one that was asked for (docs/explanation/calibration.md).
 
 use crate::util::distributions::{normal_cdf, normal_quantile};
 

@@ -26,8 +26,8 @@ pub struct Point {
     pub other: bool,
     /// A die decided its variant.
     pub drawn: bool,
-    /// It was made again, because the command failed.
-    pub failed: bool,
+    /// How often it was made again, because the command failed.
+    pub failed: usize,
 }
 
 /// How differences are expressed.
@@ -44,6 +44,8 @@ pub enum Scale {
 /// by their decimal numbers (12.4 - 12.3 and 0.2 - 0.1; 2 / 1 and 8 / 4) then are equal, and the
 /// mean of a difference and its opposite is 0.
 const STEP: f64 = 1.0 / (1_u64 << 40) as f64;
+/// Smaller numbers are 0 beside what computers measure, and have no such part.
+const LEAST: f64 = 1e-200;
 
 /// The least power of two that is at least as large as all values. 1 if all are 0.
 fn power_of_two(values: impl Iterator<Item = f64>) -> f64 {
@@ -88,7 +90,8 @@ impl Differences {
             * match scale {
                 Scale::Ratio => 1.0,
                 Scale::Difference => power_of_two(points.iter().map(|p| p.value)),
-            };
+            }
+            .max(LEAST);
         let mut differences = Differences {
             scale,
             values: Vec::new(),
@@ -117,7 +120,7 @@ impl Differences {
         let sign = if point.other { 1.0 } else { -1.0 };
         let value = sign * (above / self.grid).round() * self.grid;
         self.values.push(value);
-        let failed = point.failed.then_some(sign * worst);
+        let failed = (point.failed > 0).then_some(sign * worst);
         self.with_failed.push(failed.unwrap_or(value));
     }
 

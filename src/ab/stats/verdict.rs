@@ -91,6 +91,8 @@ impl Rule {
 pub struct Compared<'a> {
     /// The turns of both, in order.
     pub points: &'a [Point],
+    /// The numbers of their runs, with their turns. Of a boot there are several.
+    pub numbers: &'a [(usize, f64)],
     pub better: Direction,
     /// False: what differs did not act.
     pub exercised: bool,
@@ -152,31 +154,32 @@ pub fn settled(judged: &[Judged]) -> bool {
 
 impl Step {
     /// On the scale of the differences.
-    fn of(self, points: &[Point], differences: &Differences) -> f64 {
+    fn of(self, numbers: &[(usize, f64)], differences: &Differences) -> f64 {
         match self {
             Step::Part(part) => differences.part(part),
             Step::Unit(unit) => differences.unit(unit),
-            Step::Seen => differences.unit(seen(points)),
+            Step::Seen => differences.unit(seen(numbers)),
         }
     }
 }
 
-/// The step of the larger half of these values: one in the last digit that any of them has, since
-/// a program that prints two digits prints 99 and then 100; or the least gap between two of them if
-/// that is more, as of a clock.
-fn seen(points: &[Point]) -> f64 {
-    let mut values: Vec<f64> = points.iter().map(|p| p.value.abs()).collect();
+/// The step of these numbers at the size of the largest: one in the last digit that any of them
+/// has, since a program that prints two digits prints 99 and then 100; or the least gap between two
+/// of them if that is more, as of a clock. A fraction that is always the same may be what a coarse
+/// clock was divided into: its step is itself.
+fn seen(numbers: &[(usize, f64)]) -> f64 {
+    let mut values: Vec<f64> = numbers.iter().map(|(_, value)| value.abs()).collect();
     values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
     let digits = values.iter().map(|v| digits(*v)).max().unwrap_or(0);
     let most = values.last().copied().unwrap_or(0.0);
     if most == 0.0 {
         return 1.0;
     }
-    let larger = &values[values.len() / 2..];
-    let gaps = larger.windows(2).map(|two| two[1] - two[0]);
-    let gap = gaps.filter(|gap| *gap > 0.0).reduce(f64::min);
+    let gaps = values.windows(2).map(|two| two[1] - two[0]);
+    let always = if most.fract() == 0.0 { 0.0 } else { most };
     let last = 10_f64.powi(most.log10().floor() as i32 + 1 - digits);
-    gap.unwrap_or(0.0).max(last)
+    gaps.reduce(f64::min).unwrap_or(always).max(last)
 }
 
 /// Significant digits of the shortest decimal number that equals the value. 0 for 0.
@@ -223,7 +226,12 @@ impl Share<'_> {
     fn taken(&self, compared: &Compared, look: Look) -> Taken {
         let turns = self.variants * (look.rounds + 1);
         let end = compared.points.partition_point(|p| p.turn < turns);
-        Taken::new(compared, &compared.points[..end], look, self)
+        let seen = Compared {
+            points: &compared.points[..end],
+            numbers: &compared.numbers[..compared.numbers.partition_point(|(t, _)| *t < turns)],
+            ..*compared
+        };
+        Taken::new(&seen, look, self)
     }
 
     /// Estimates for display.
@@ -274,7 +282,8 @@ struct Taken {
 }
 
 impl Taken {
-    fn new(compared: &Compared, points: &[Point], look: Look, share: &Share) -> Taken {
+    fn new(compared: &Compared, look: Look, share: &Share) -> Taken {
+        let points = compared.points;
         let alpha = share.alpha * look.share;
         let worst = match compared.better {
             Direction::Lower => f64::INFINITY,
@@ -288,7 +297,10 @@ impl Taken {
             low: -share.rule.margin,
             high: share.rule.margin,
         };
-        let failed = |other: bool| points.iter().filter(move |p| p.failed && p.other == other);
+        let failed = |other: bool| {
+            let own = points.iter().filter(|p| p.other == other);
+            own.map(|p| p.failed).sum::<usize>()
+        };
         Taken {
             look,
             alpha,
@@ -303,9 +315,9 @@ impl Taken {
                 false => i.and(0.0),
             }),
             margin: margin(&differences, share.rule),
-            step: compared.step.of(points, &differences),
+            step: compared.step.of(compared.numbers, &differences),
             mean: mean_interval(points, 1.0 - alpha).is_some_and(|mean| mean.within(no_more)),
-            failed_alike: failed(true).count() == failed(false).count(),
+            failed_alike: failed(true) == failed(false),
             differences,
         }
     }

@@ -81,7 +81,7 @@ fn arms_and_rules_of_all_files_count() {
     let rules = config
         .rules
         .iter()
-        .map(|rule| format!("{} {}", rule.whom, rule.arm));
+        .map(|rule| format!("{} {}", rule.subject, rule.arm));
     let expected = ["--comm Game* builds", "--comm x games"];
     assert_eq!(rules.collect::<Vec<_>>(), expected);
 }

@@ -2,7 +2,7 @@
 //! The scheduler's answers as text. A scheduler of another version may answer without some fields.
 
 use crate::policy::features::FEATURES;
-use crate::policy::rules::Whom;
+use crate::policy::rules::Subject;
 use crate::policy::settings::shown_as;
 use crate::util::escape;
 use serde_json::{Value, json};
@@ -130,9 +130,10 @@ pub fn arms(answer: &Value) -> String {
 pub fn rules(answer: &Value) -> String {
     let mut text = String::new();
     for rule in rows(answer) {
-        let whom = serde_json::from_value::<Whom>(rule["whom"].clone());
-        let whom = whom.map_or_else(|_| json!(rule["whom"]).to_string(), |w| w.to_string());
-        let _ = writeln!(text, "{whom} --arm {}", text_of(&rule["arm"]));
+        let subject = serde_json::from_value::<Subject>(rule["subject"].clone());
+        let subject =
+            subject.map_or_else(|_| json!(rule["subject"]).to_string(), |w| w.to_string());
+        let _ = writeln!(text, "{subject} --arm {}", text_of(&rule["arm"]));
     }
     if text.is_empty() {
         text = "no rules\n".to_string();

@@ -140,7 +140,7 @@ fn welcome(id: u64, mut stream: TcpStream, shared: &Arc<Shared>) -> Result<()> {
         let _ = stream.write_all(&refusal);
         return Err(e);
     }
-    let place = Place {
+    let place = ClientEntry {
         id,
         shared: shared.clone(),
     };
@@ -152,12 +152,12 @@ fn welcome(id: u64, mut stream: TcpStream, shared: &Arc<Shared>) -> Result<()> {
 }
 
 /// Removes the client however its thread ends, also if the thread could not be started.
-struct Place {
+struct ClientEntry {
     id: u64,
     shared: Arc<Shared>,
 }
 
-impl Place {
+impl ClientEntry {
     fn awaits(&self, awaited: Option<Awaited>) {
         if let Some(client) = self.shared.clients().get_mut(&self.id) {
             client.awaited = awaited;
@@ -165,13 +165,13 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ClientEntry {
     fn drop(&mut self) {
         self.shared.clients().remove(&self.id);
     }
 }
 
-fn serve(stream: &mut TcpStream, place: &Place) -> std::io::Result<()> {
+fn serve(stream: &mut TcpStream, place: &ClientEntry) -> std::io::Result<()> {
     let end = Instant::now() + EACH_TIME;
     let mut head = Vec::new();
     let asked = loop {

@@ -45,10 +45,10 @@ pub enum Series {
 }
 
 /// An answer, or why it is unknown whether a scheduler runs.
-type Told = Result<Answer, String>;
+type PolledAnswer = Result<Answer, String>;
 
 #[derive(Clone)]
-pub struct Source(Sender<Sender<Told>>);
+pub struct Source(Sender<Sender<PolledAnswer>>);
 
 impl Source {
     /// For the scheduler that serves its statistics at `path`, now or later. The thread ends with
@@ -118,7 +118,7 @@ impl Daemon {
         }
     }
 
-    fn answer(&mut self, questions: &Receiver<Sender<Told>>) {
+    fn answer(&mut self, questions: &Receiver<Sender<PolledAnswer>>) {
         while let Ok(first) = questions.recv() {
             let answer = self.latest();
             for question in std::iter::once(first).chain(questions.try_iter()) {
@@ -128,7 +128,7 @@ impl Daemon {
         }
     }
 
-    fn latest(&mut self) -> Told {
+    fn latest(&mut self) -> PolledAnswer {
         if let Some((at, sample)) = &self.last
             && at.elapsed() < AGE_MAX
         {

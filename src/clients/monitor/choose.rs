@@ -2,7 +2,7 @@
 //! The selection, and how it moves: along a list, over the arms, or over the CPUs as they are
 //! drawn.
 
-use super::state::{State, View};
+use super::state::{MonitorState, View};
 use super::topology::Node;
 use crate::wire::stats::ROWS;
 
@@ -24,15 +24,15 @@ pub struct Chosen {
 /// Position of a CPU in the picture of the machine. In a picture of LLCs or nodes, one CPU
 /// represents its LLC or node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CpuPosition {
     pub line: usize,
     pub column: usize,
     pub cpu: u64,
 }
 
-impl State {
+impl MonitorState {
     /// Makes keys move within this picture from now on.
-    pub fn drawn(&mut self, places: Vec<Place>) {
+    pub fn drawn(&mut self, places: Vec<CpuPosition>) {
         self.places = places;
     }
 
@@ -106,8 +106,12 @@ impl State {
     }
 
     /// Moves by `by` steps, or until there is nothing more in that direction.
-    fn choose_cpu(&mut self, by: isize, step: fn(&[Place], Place, bool) -> Option<Place>) {
-        let chosen = |p: &&Place| Some(p.cpu) == self.chosen.cpu;
+    fn choose_cpu(
+        &mut self,
+        by: isize,
+        step: fn(&[CpuPosition], CpuPosition, bool) -> Option<CpuPosition>,
+    ) {
+        let chosen = |p: &&CpuPosition| Some(p.cpu) == self.chosen.cpu;
         let Some(mut place) = self.places.iter().find(chosen).copied() else {
             return;
         };
@@ -131,7 +135,7 @@ impl State {
 }
 
 /// The next place on the same line.
-fn beside(places: &[Place], from: Place, forward: bool) -> Option<Place> {
+fn beside(places: &[CpuPosition], from: CpuPosition, forward: bool) -> Option<CpuPosition> {
     let line = places.iter().filter(|p| p.line == from.line).copied();
     match forward {
         true => line
@@ -144,7 +148,7 @@ fn beside(places: &[Place], from: Place, forward: bool) -> Option<Place> {
 }
 
 /// The nearest place on the next line that has any.
-fn below(places: &[Place], from: Place, forward: bool) -> Option<Place> {
+fn below(places: &[CpuPosition], from: CpuPosition, forward: bool) -> Option<CpuPosition> {
     let lines = places.iter().map(|p| p.line);
     let line = match forward {
         true => lines.filter(|l| *l > from.line).min(),

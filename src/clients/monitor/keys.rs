@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Keys and their actions. The help text comes from the same table.
 
-use super::state::{Action, State, View};
+use super::state::{Action, MonitorState, View};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// Of view Rates.
@@ -31,7 +31,7 @@ pub const HELP: &[(&str, &str, &str)] = &[
 const BAR_OF_HELP: &[&str] = &["q close"];
 
 /// The bar at the bottom: keys that do something now.
-pub fn bar(state: &State) -> Vec<&'static str> {
+pub fn bar(state: &MonitorState) -> Vec<&'static str> {
     if state.help {
         return BAR_OF_HELP.to_vec();
     }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_bar_tells_of_what_works() {
-        let mut state = State::new(std::time::Duration::from_secs(1));
+        let mut state = MonitorState::new(std::time::Duration::from_secs(1));
         for view in View::ALL {
             state.act(Action::Go(*view));
             let zeros = bar(&state).contains(&ZEROS);

@@ -6,7 +6,7 @@ use super::draw::{frame, places, theme::Theme};
 use super::feed::{self, News};
 use super::keys::action;
 use super::screen::Screen;
-use super::state::{Action, Effect, State};
+use super::state::{Action, Effect, MonitorState};
 use crate::util::stop::Stop;
 use crate::wire::socket::spawn;
 use anyhow::{Context, Result, anyhow};
@@ -28,7 +28,7 @@ pub fn run(options: &Options, stop: &Stop) -> Result<()> {
     let mut screen = Screen::open()?;
     let keys = keys()?;
     let mut monitor = Monitor {
-        state: State::new(options.interval),
+        state: MonitorState::new(options.interval),
         begin,
         pace,
         going_on: true,
@@ -51,7 +51,7 @@ pub fn run(options: &Options, stop: &Stop) -> Result<()> {
 }
 
 struct Monitor {
-    state: State,
+    state: MonitorState,
     begin: Instant,
     pace: Sender<Duration>,
     going_on: bool,

@@ -2,7 +2,7 @@
 //! What is shown, and what a key does to it. Pure: time comes in with the samples, and what a key
 //! means for others goes out as an `Effect`.
 
-use super::choose::{ALL, Chosen, PAGE, Place};
+use super::choose::{ALL, Chosen, CpuPosition, PAGE};
 use super::history::History;
 use super::rates::Rates;
 use super::sample::Sample;
@@ -76,7 +76,7 @@ pub enum Effect {
     Interval(Duration),
 }
 
-/// State of the connection to the statistics socket.
+/// MonitorState of the connection to the statistics socket.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Link {
     /// Not connected yet or no longer; the text says why.
@@ -85,7 +85,7 @@ pub enum Link {
 }
 
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct MonitorState {
     pub view: View,
     pub help: bool,
     pub paused: bool,
@@ -100,7 +100,7 @@ pub struct State {
     pub rates: Option<Rates>,
     pub nodes: Vec<Node>,
     /// The CPUs in the last picture of view Machine, by line and then by column.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<CpuPosition>,
     pub history: History,
     /// The latest sample, which is not shown while paused. None until the first one after each
     /// connect.
@@ -110,9 +110,9 @@ pub struct State {
     now: Duration,
 }
 
-impl State {
-    pub fn new(interval: Duration) -> State {
-        State {
+impl MonitorState {
+    pub fn new(interval: Duration) -> MonitorState {
+        MonitorState {
             view: View::Overview,
             help: false,
             paused: false,
@@ -248,15 +248,15 @@ mod tests {
         sample
     }
 
-    fn running() -> State {
-        let mut state = State::new(Duration::from_secs(1));
+    fn running() -> MonitorState {
+        let mut state = MonitorState::new(Duration::from_secs(1));
         state.connected();
         state.sampled(sample(1, &["default", "x"]));
         state.sampled(sample(2, &["default", "x"]));
         state
     }
 
-    fn sis_prev(state: &State) -> f64 {
+    fn sis_prev(state: &MonitorState) -> f64 {
         let row = ROWS.iter().position(|r| r.name == "sis_prev").unwrap();
         state.rates.as_ref().unwrap().all.counters[row]
     }
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_interval_goes_by_steps_and_stays_in_bounds() {
-        let mut state = State::new(Duration::from_millis(700));
+        let mut state = MonitorState::new(Duration::from_millis(700));
         for _ in 0..100 {
             state.act(Action::Longer);
         }

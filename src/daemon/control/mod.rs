@@ -24,7 +24,7 @@ use crate::model::LogLimiter;
 use crate::policy::arms::Arms;
 use crate::policy::differences::differences;
 use crate::policy::plan::Plan;
-use crate::policy::rules::{Found, Rules, Subjects, Whom, pidfd_of};
+use crate::policy::rules::{Found, Rules, Subject, Subjects, pidfd_of};
 use crate::policy::settings::Settings;
 use crate::publish::{Frequencies, Scans};
 use crate::util::refusal::refuse;
@@ -43,9 +43,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A handle; clones share their state.
 #[derive(Clone)]
-pub struct Control(Arc<Mutex<State>>);
+pub struct Control(Arc<Mutex<ControlState>>);
 
-struct State {
+struct ControlState {
     /// What arms and rules began with, or were changed to by reading the files again.
     plan: Plan,
     origin: Origin,
@@ -134,7 +134,7 @@ impl Control {
     pub fn new(everybody: Settings, frozen: bool, source: CounterSource) -> Control {
         let mut rules = Rules::default();
         rules.arm_added(0);
-        let state = State {
+        let state = ControlState {
             plan: Plan {
                 everybody: everybody.clone(),
                 ..Plan::default()
@@ -296,12 +296,12 @@ impl Control {
         Ok(changed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ControlState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ControlState {
     fn image(&self) -> policy_image {
         let mut image = policy_image {
             generation: self.generation,
@@ -394,12 +394,12 @@ impl State {
                 self.rules_changed = true;
             }
             Op::ArmDel { arm } => self.delete_arm(&arm)?,
-            Op::RuleAdd { whom, arm } => {
-                self.add_rule(whom, &arm, asked.cgroup)?;
+            Op::RuleAdd { subject, arm } => {
+                self.add_rule(subject, &arm, asked.cgroup)?;
                 return Ok(None);
             }
-            Op::RuleDel { whom } => {
-                self.rules.delete(&whom)?;
+            Op::RuleDel { subject } => {
+                self.rules.delete(&subject)?;
                 self.rules_changed = true;
                 return Ok(None);
             }
@@ -426,20 +426,20 @@ impl State {
         Ok(())
     }
 
-    fn add_rule(&mut self, whom: Whom, arm: &str, cgroup: Option<Found>) -> Result<()> {
+    fn add_rule(&mut self, subject: Subject, arm: &str, cgroup: Option<Found>) -> Result<()> {
         let slot = self.arms.slot(arm)?;
-        match &whom {
-            Whom::Cgroup(path) => {
+        match &subject {
+            Subject::Cgroup(path) => {
                 let found = cgroup.context("the cgroup is looked up before")?;
                 self.rules.add_cgroup(path, found, slot)?;
             }
-            Whom::Comm(glob) => self.rules.add_comm(glob, slot)?,
-            Whom::Pid(pid) => {
+            Subject::Comm(glob) => self.rules.add_comm(glob, slot)?,
+            Subject::Pid(pid) => {
                 let pidfd = pidfd_of(*pid)?;
                 let ticket = self.rules.add_pid(*pid, pidfd.try_clone()?, slot)?;
                 let live = self.loaded();
                 if let Err(e) = live.and_then(|l| l.assign(pidfd.as_fd(), Ticket::Pid(ticket))) {
-                    self.rules.delete(&whom)?;
+                    self.rules.delete(&subject)?;
                     return Err(e);
                 }
             }
@@ -474,7 +474,7 @@ impl State {
     fn show_rules(&self) -> Value {
         let rule = |rule: &crate::policy::rules::Rule| {
             let arm = self.arms.get(rule.slot).map(|arm| arm.name.as_str());
-            json!({"whom": rule.whom, "arm": arm})
+            json!({"subject": rule.subject, "arm": arm})
         };
         self.rules.iter().map(rule).collect()
     }
@@ -561,7 +561,7 @@ impl Peer {
     fn asked(&self, op: Op) -> Result<Asked> {
         let cgroup = match &op {
             Op::RuleAdd {
-                whom: Whom::Cgroup(path),
+                subject: Subject::Cgroup(path),
                 ..
             } => Some(Found::look_up(path)?),
             _ => None,

@@ -2,11 +2,11 @@
 //! The plan of arms and rules: at the start, when the run returns to the files, and what `ctl` has
 //! changed of it, for `ctl save`. And the power setting, which arms with the profile `auto` follow.
 
-use super::{Control, Pending, State};
+use super::{Control, ControlState, Pending};
 use crate::machine::Power;
 use crate::policy::file::Said;
 use crate::policy::plan::{Changes, Plan};
-use crate::policy::rules::{Found, Whom};
+use crate::policy::rules::{Found, Subject};
 use crate::util::refusal::refuse;
 use crate::util::text::count;
 use anyhow::{Context, Result, anyhow, ensure};
@@ -64,7 +64,7 @@ impl Read {
     fn of(plan: Plan, restart: Vec<String>, number: u64) -> Result<Read> {
         let mut found = BTreeMap::new();
         for rule in &plan.rules {
-            if let Whom::Cgroup(path) = &rule.whom {
+            if let Subject::Cgroup(path) = &rule.subject {
                 found.insert(path.clone(), Found::planned(path)?);
             }
         }
@@ -190,7 +190,7 @@ impl Control {
     }
 }
 
-impl State {
+impl ControlState {
     fn reader(&self) -> Result<Arc<Reader>> {
         let without = "the scheduler was started without a configuration";
         let read = self.origin.read.clone();
@@ -244,8 +244,8 @@ impl State {
             };
         }
         let (mut arms, mut rules) = (self.arms.clone(), self.rules.clone());
-        let found = |whom: &Whom| match whom {
-            Whom::Cgroup(path) => read.found.get(path).cloned().map(Some).context("looked up"),
+        let found = |subject: &Subject| match subject {
+            Subject::Cgroup(path) => read.found.get(path).cloned().map(Some).context("looked up"),
             _ => Ok(None),
         };
         read.plan.take_over(&mut arms, &mut rules, &found)?;

@@ -2,7 +2,7 @@
 //! Passes frequencies and idle periods from the machine to the loaded scheduler, while an arm wants
 //! them.
 
-use super::{Control, Refused, State};
+use super::{Control, ControlState, Refused};
 use crate::bpf::intf::policy_image;
 use crate::machine::{Clocks, FreqFiles};
 use crate::model::{FreqRule, suppressed_suffix};
@@ -151,7 +151,7 @@ impl Control {
     }
 }
 
-impl State {
+impl ControlState {
     fn wants_frequencies(&self) -> bool {
         let rules = self.arms.freq_rules();
         self.frequencies.wanted() && rules.iter().any(|rule| *rule != FreqRule::Off)

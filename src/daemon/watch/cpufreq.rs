@@ -199,7 +199,7 @@ impl Watch {
     }
 
     /// These conditions matter only while an arm delays moves.
-    pub(super) fn tell_of_frequencies(&self) {
+    pub(super) fn log_frequencies(&self) {
         let wanted = self.control.wants_frequencies();
         let shared = Sharing::new(&self.machine, &self.cpufreq.policies).condition();
         self.source

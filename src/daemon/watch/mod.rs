@@ -161,7 +161,7 @@ impl Watch {
         watch.begin_cpufreq();
         source.set_condition(Condition::CpusOffline, offline(host, &machine.online()));
         control.set_away(Vec::new());
-        watch.tell_cpus();
+        watch.report_cpus();
         watch
     }
 
@@ -209,8 +209,8 @@ impl Watch {
         if self.often.due(now.monotonic) {
             changed |= self.look_at_driver(now.monotonic) | self.look_at_limits(now.monotonic);
             self.look_at_load();
-            self.tell_cpus();
-            self.tell_of_frequencies();
+            self.report_cpus();
+            self.log_frequencies();
         }
         if self.seldom.due(now.monotonic) {
             changed |= self.look_at_modes(now.monotonic, idle);
@@ -401,7 +401,7 @@ impl Watch {
     }
 
     /// Sets the gauges as of the last look; `period` is the time until the next one.
-    pub fn tell(&self, period: Duration) {
+    pub fn set_gauges(&self, period: Duration) {
         let busy = self.busy.as_ref().map_or(0, |busy| busy.machine);
         self.source.set_gauges(Gauges {
             period_ms: period.as_millis() as u64,
@@ -413,7 +413,7 @@ impl Watch {
         });
     }
 
-    fn tell_cpus(&self) {
+    fn report_cpus(&self) {
         let (live, capacities) = (self.control.cpu_gauges(), self.cpufreq.capacities());
         let number = |of: &[Option<u32>], cpu: usize| of.get(cpu).copied().flatten().unwrap_or(0);
         let busy = |cpu: u16| {

@@ -105,7 +105,7 @@ pub fn kept_out(path: &Path, group: u32) -> Option<String> {
     folders.reverse();
     folders.into_iter().find_map(|folder| {
         let meta = fs::metadata(folder).ok()?;
-        let (bit, whom) = match meta.gid() == group {
+        let (bit, subject) = match meta.gid() == group {
             true => (0o010, 'g'),
             false => (0o001, 'o'),
         };
@@ -113,7 +113,7 @@ pub fn kept_out(path: &Path, group: u32) -> Option<String> {
         (mode & bit == 0).then(|| {
             format!(
                 "group {group} cannot reach it, because the folder {0} has mode {mode:04o}: let the group pass with \
-                 'chmod {whom}+x {0}', or give a path elsewhere",
+                 'chmod {subject}+x {0}', or give a path elsewhere",
                 folder.display()
             )
         })

@@ -51,7 +51,7 @@ pub struct ArmShown {
 
 /// A shared handle; clones see the same counters.
 #[derive(Clone, Default)]
-pub struct CounterSource(Arc<Mutex<State>>);
+pub struct CounterSource(Arc<Mutex<SourceState>>);
 
 /// Ends the counting when it is dropped. The counts are kept.
 pub struct Counting(CounterSource);
@@ -73,7 +73,7 @@ type Sample = BTreeMap<usize, ArmCounts>;
 type CpuSample = BTreeMap<usize, Counters>;
 
 #[derive(Default)]
-struct State {
+struct SourceState {
     /// None while no scheduler is loaded.
     counted: Option<Box<dyn Counted>>,
     /// True if a scheduler is loaded or was.
@@ -256,12 +256,12 @@ impl CounterSource {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SourceState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl SourceState {
     fn bear(&mut self, shown: ArmShown) -> LiveArm {
         self.base.entry(shown.slot).or_default();
         self.born += 1;

@@ -7,7 +7,7 @@ use scx_roost::cli::{Command as Parsed, parse};
 use scx_roost::policy::change::Change;
 use scx_roost::policy::features::{FEATURES, TUNABLES, bits, feature};
 use scx_roost::policy::profiles::PROFILES;
-use scx_roost::policy::rules::Whom;
+use scx_roost::policy::rules::Subject;
 use scx_roost::util::rng::Rng;
 use scx_roost::wire::protocol::Op;
 use std::collections::BTreeMap;
@@ -321,7 +321,7 @@ fn effect(served: &Served) -> BTreeMap<String, Value> {
         all.insert(format!("arm {}", arm["name"]), arm);
     }
     for rule in rules.as_array().unwrap() {
-        all.insert(format!("rule {}", rule["whom"]), rule["arm"].clone());
+        all.insert(format!("rule {}", rule["subject"]), rule["arm"].clone());
     }
     all
 }
@@ -330,7 +330,7 @@ fn effect(served: &Served) -> BTreeMap<String, Value> {
 fn any_op(rng: &mut Rng) -> Op {
     let mut below = |end: usize| rng.below(end as u64) as usize;
     let arm = ["default", "default", "games", "own"][below(4)].to_string();
-    let whom = Whom::Comm(["Game*", "cc1"][below(2)].to_string());
+    let subject = Subject::Comm(["Game*", "cc1"][below(2)].to_string());
     let mut change = Change::default();
     match below(10) {
         0 | 1 => {
@@ -343,8 +343,8 @@ fn any_op(rng: &mut Rng) -> Op {
             };
         }
         2 => return Op::ArmDel { arm },
-        3 => return Op::RuleAdd { whom, arm },
-        4 => return Op::RuleDel { whom },
+        3 => return Op::RuleAdd { subject, arm },
+        4 => return Op::RuleDel { subject },
         5 => return Op::Reset { arm },
         6 => change.profile = Some(PROFILES[below(PROFILES.len())].name.to_string()),
         7 => change.preset = Some(["mainline", "patra", "roost"][below(3)].to_string()),

@@ -12,7 +12,7 @@ use scx_roost::clients::monitor::state::{Action, View};
 const BODY: usize = 2;
 
 struct Seen {
-    state: State,
+    state: MonitorState,
     width: u16,
     height: u16,
 }
@@ -50,7 +50,7 @@ impl Seen {
     }
 }
 
-fn in_view(shape: Shape, view: View) -> State {
+fn in_view(shape: Shape, view: View) -> MonitorState {
     let mut state = state_of(shape);
     state.act(Action::Go(view));
     state

@@ -14,7 +14,7 @@ use ratatui::buffer::Cell;
 use scx_roost::clients::monitor::draw::frame;
 use scx_roost::clients::monitor::draw::theme::Theme;
 use scx_roost::clients::monitor::sample::Sample;
-use scx_roost::clients::monitor::state::State;
+use scx_roost::clients::monitor::state::MonitorState;
 use scx_roost::policy::features::preset;
 use scx_roost::wire::stats::host::{Condition, CpuGauges, CpuMetrics, CpusMetrics};
 use scx_roost::wire::stats::source::{ArmShown, CounterSource};
@@ -228,8 +228,8 @@ fn arm(preset: &str, features: &str, share: u64, seconds: u64) -> ArmMetrics {
 }
 
 /// The view after half a minute.
-pub fn state_of(shape: Shape) -> State {
-    let mut state = State::new(Duration::from_secs(1));
+pub fn state_of(shape: Shape) -> MonitorState {
+    let mut state = MonitorState::new(Duration::from_secs(1));
     state.connected();
     for seconds in 1..=30 {
         state.sampled(shape.sample(seconds));
@@ -238,7 +238,7 @@ pub fn state_of(shape: Shape) -> State {
 }
 
 /// What a terminal of this size shows, line by line.
-pub fn picture_in(state: &State, width: u16, height: u16, theme: Theme) -> Vec<String> {
+pub fn picture_in(state: &MonitorState, width: u16, height: u16, theme: Theme) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|f| frame(f, state, theme)).unwrap();
     let buffer = terminal.backend().buffer();
@@ -250,6 +250,6 @@ pub fn picture_in(state: &State, width: u16, height: u16, theme: Theme) -> Vec<S
     cells.map(line).collect()
 }
 
-pub fn picture(state: &State, width: u16, height: u16) -> Vec<String> {
+pub fn picture(state: &MonitorState, width: u16, height: u16) -> Vec<String> {
     picture_in(state, width, height, THEME)
 }

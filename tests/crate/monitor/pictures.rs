@@ -47,11 +47,11 @@ fn draw(path: &Path, text: &str) {
     fs::rename(&new, path).unwrap();
 }
 
-fn shows(name: &str, state: &State, width: u16, height: u16) {
+fn shows(name: &str, state: &MonitorState, width: u16, height: u16) {
     compare(name, &framed(&picture(state, width, height), width));
 }
 
-fn state_after(shape: Shape, actions: &[Action]) -> State {
+fn state_after(shape: Shape, actions: &[Action]) -> MonitorState {
     let mut state = state_of(shape);
     for action in actions {
         state.act(*action);
@@ -59,7 +59,7 @@ fn state_after(shape: Shape, actions: &[Action]) -> State {
     state
 }
 
-fn machine(shape: Shape) -> State {
+fn machine(shape: Shape) -> MonitorState {
     state_after(shape, &[Action::Go(View::Machine)])
 }
 
@@ -110,7 +110,7 @@ fn tiny_terminals() {
 
 #[test]
 fn no_scheduler_and_one_that_went_away() {
-    let mut state = State::new(Duration::from_secs(1));
+    let mut state = MonitorState::new(Duration::from_secs(1));
     state.disconnected("no scheduler serves statistics at /run/scx/root/stats: waiting for one");
     shows("waiting", &state, 80, 10);
     let mut state = state_of(EIGHT);

@@ -123,7 +123,7 @@ fn there_is_a_picture_of_everything() {
     let shapes = [ONE, EIGHT, THREADRIPPER, LARGE];
     for seed in 0..40 {
         let rng = &mut Rng::new(seed);
-        let mut state = State::new(Duration::from_millis(number(rng)));
+        let mut state = MonitorState::new(Duration::from_millis(number(rng)));
         let theme = Theme {
             color: rng.chance(50),
             utf8: rng.chance(50),

@@ -21,8 +21,8 @@ fn a_restart_of_the_scheduler_is_seen_and_survived() {
     let path = dir.path().join("stats");
     let (_stopper, stop) = stopper();
     let (news, _pace) = feed::start(&path, SOON, Instant::now(), stop).unwrap();
-    let mut state = State::new(SOON);
-    let mut until = |wanted: fn(&State) -> bool| {
+    let mut state = MonitorState::new(SOON);
+    let mut until = |wanted: fn(&MonitorState) -> bool| {
         while !wanted(&state) {
             match news.recv_timeout(LONG).expect("news") {
                 News::Connected => state.connected(),
@@ -33,7 +33,8 @@ fn a_restart_of_the_scheduler_is_seen_and_survived() {
         }
         state.link.clone()
     };
-    let waiting = |s: &State| matches!(s.link, Link::Waiting(ref why) if why != "connecting");
+    let waiting =
+        |s: &MonitorState| matches!(s.link, Link::Waiting(ref why) if why != "connecting");
     let Link::Waiting(why) = until(waiting) else {
         panic!("no scheduler answers")
     };

@@ -261,13 +261,13 @@ fn a_removed_cpu_is_reported_and_a_new_one_is_another_machine() {
     bench.tree.write("devices/system/cpu/present", "0-7");
     bench.tree.online(&[0, 1, 2, 3, 4, 5, 6]);
     seen(bench.later(&mut watch, 3, 0, 0));
-    watch.tell(SECOND);
+    watch.set_gauges(SECOND);
     assert_eq!(bench.source.totals().gauges.cpus_online, 7);
     assert!(!bench.source.cpu_gauges().contains_key(&7));
     assert_eq!(bench.state("cpus_offline"), (1, 1));
     bench.tree.online(&[0, 1, 2, 3, 4, 5, 6, 7]);
     seen(bench.later(&mut watch, 4, 0, 0));
-    watch.tell(SECOND);
+    watch.set_gauges(SECOND);
     assert_eq!(bench.source.totals().gauges.cpus_online, 8);
     assert_eq!(bench.state("cpus_offline"), (0, 1));
     bench.tree.online(&[0, 1, 2, 3, 4, 5, 6, 7, 8]);
@@ -284,7 +284,7 @@ fn times_of_cpus_are_garbage() {
     bench.tree.write("proc/stat", &stat(40, 80));
     // In thousandths of one CPU, summed over eight CPUs.
     assert_eq!(seen(bench.later(&mut watch, 1, 0, 0)).busy, Some(2400));
-    watch.tell(SECOND);
+    watch.set_gauges(SECOND);
     let cpus = bench.source.cpus().cpus;
     assert_eq!(
         (cpus[&7].gauges.busy_permille, cpus[&7].gauges.core),
@@ -420,7 +420,7 @@ fn reported_values_were_read_in_the_same_look() {
     let text = "some avg10=2.50 avg60=0.00 avg300=0.00 total=1";
     bench.tree.write("proc/pressure/cpu", text);
     let told = |watch: &Watch| {
-        watch.tell(SECOND);
+        watch.set_gauges(SECOND);
         let gauges = bench.source.totals().gauges;
         (gauges.resident_kb, gauges.psi_cpu_some_permille)
     };
@@ -495,7 +495,7 @@ fn a_full_machine_is_shown() {
             .tree
             .write("proc/stat", &stat(busy, 100 * second - busy));
         bench.later(&mut watch, second, 0, 0);
-        watch.tell(SECOND);
+        watch.set_gauges(SECOND);
         bench.source.totals().gauges.saturated
     };
     let all = [(1, 0), (2, 100), (3, 198), (4, 297), (5, 390), (6, 470)];
@@ -532,7 +532,7 @@ fn rules_that_cannot_be_written_are_no_change() {
     let bench = bench("roost");
     let mut watch = bench.watch();
     bench.told.0.lock().unwrap().rules_fail = true;
-    let rule = r#"{"op":"rule_add","whom":{"comm":"x"},"arm":"default"}"#;
+    let rule = r#"{"op":"rule_add","subject":{"comm":"x"},"arm":"default"}"#;
     let answer = bench.answer(rule);
     assert!(answer.contains("no room"), "{answer}");
     assert!(!seen(bench.later(&mut watch, 0, 0, 0)).changed);
@@ -551,7 +551,7 @@ fn a_rule_about_a_process_causes_no_wakeups() {
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
     let pid = child.id();
     bench.ask(&format!(
-        r#"{{"op":"rule_add","whom":{{"pid":{pid}}},"arm":"default"}}"#
+        r#"{{"op":"rule_add","subject":{{"pid":{pid}}},"arm":"default"}}"#
     ));
     let ((_stopper, stop), bell) = (stopper(), bench.control.bell());
     let wait = |time| stop.sleep_or(&bell, time);

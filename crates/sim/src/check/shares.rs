@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Tasks that share a CPU get equal time, by weight.
 
-use super::{Check, Place, Seen};
+use super::{Check, Seen, TaskPhase};
 use crate::fair::{NICE0, weight_of};
 use crate::sched::Bounds;
 use crate::task::Task;
@@ -82,10 +82,10 @@ impl Check {
     fn window_begins(&mut self, tasks: &[Task]) {
         self.window_ends = self.now + WINDOW;
         for (seen, task) in self.tasks.iter_mut().zip(tasks) {
-            seen.whole = matches!(seen.place, Place::Waits { .. } | Place::Runs { .. });
+            seen.whole = matches!(seen.place, TaskPhase::Waits { .. } | TaskPhase::Runs { .. });
             (seen.window, seen.yielded, seen.attr) = (0, false, task.attr);
             seen.home = match seen.place {
-                Place::Runs { cpu } => Some(cpu),
+                TaskPhase::Runs { cpu } => Some(cpu),
                 _ => None,
             };
         }

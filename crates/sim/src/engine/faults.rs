@@ -3,7 +3,7 @@
 
 use super::Engine;
 use crate::sched::Scheduler;
-use crate::task::State;
+use crate::task::TaskState;
 use crate::watch::{Watch, What};
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
@@ -33,7 +33,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     fn some(&mut self) -> Option<(usize, usize)> {
         let task = self.chance.below(self.tasks.len() as u64) as usize;
         let group = self.chance.below(self.wait.load.groups.len() as u64) as usize;
-        let free = matches!(self.tasks[task].state, State::Asleep | State::Runnable);
+        let free = matches!(
+            self.tasks[task].state,
+            TaskState::Asleep | TaskState::Runnable
+        );
         free.then_some((task, group))
     }
 

@@ -3,7 +3,7 @@
 
 use super::Engine;
 use crate::sched::{Scheduler, Wake};
-use crate::task::State;
+use crate::task::TaskState;
 use crate::watch::{Watch, What};
 use scx_roost::native::TaskId;
 
@@ -51,7 +51,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     pub(super) fn new_task(&mut self, group: usize, me: i64, parent: Option<TaskId>) -> TaskId {
         let mut new = self.wait.task(group, me);
         new.parent = parent;
-        new.state = State::Asleep;
+        new.state = TaskState::Asleep;
         let task = match self.free.pop() {
             Some(task) => {
                 self.tasks[task] = new;

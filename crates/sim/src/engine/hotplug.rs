@@ -5,7 +5,7 @@
 
 use super::{Anew, Engine, On};
 use crate::sched::{Scheduler, Wake};
-use crate::task::State;
+use crate::task::TaskState;
 use crate::watch::{Stop, Watch, What};
 use anyhow::Result;
 use scx_roost::native::TaskId;
@@ -85,7 +85,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.takes_over();
         let online = self.online();
         for (task, at) in self.tasks.iter_mut().enumerate() {
-            if at.state == State::Free {
+            if at.state == TaskState::Free {
                 continue;
             }
             let cpu = before.kernel().map(|kernel| kernel.cpu_of(task));
@@ -96,7 +96,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 at.wake.cpu = online[0];
             }
         }
-        let waits = |&t: &TaskId| self.tasks[t].state == State::Runnable && !ran.contains(&t);
+        let waits = |&t: &TaskId| self.tasks[t].state == TaskState::Runnable && !ran.contains(&t);
         let waiting = (0..self.tasks.len()).filter(waits);
         let wake = Wake::fork(online[0]);
         for task in ran.iter().copied().chain(waiting.collect::<Vec<_>>()) {

@@ -6,7 +6,7 @@ use super::Engine;
 use super::On;
 use crate::sched::Scheduler;
 use crate::speed::FULL;
-use crate::task::State;
+use crate::task::TaskState;
 use crate::watch::{Watch, What};
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
@@ -49,7 +49,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     pub(super) fn pay(&mut self, cpu: usize, ns: u64) {
         // A task that is about to stop has no more work.
         let running = self.cpus[cpu].running;
-        let Some(task) = running.filter(|&t| self.tasks[t].state == State::Runnable) else {
+        let Some(task) = running.filter(|&t| self.tasks[t].state == TaskState::Runnable) else {
             return;
         };
         self.settle(cpu);

@@ -5,7 +5,7 @@ use super::{Engine, On};
 use crate::cost::Move;
 use crate::sched::Scheduler;
 use crate::speed::FULL;
-use crate::task::State;
+use crate::task::TaskState;
 use crate::watch::{Stop, Watch, What};
 use scx_roost::native::TaskId;
 
@@ -13,7 +13,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     /// A task that is in the kernel comes out of it first, unless the kernel may be preempted.
     pub(super) fn told_to_pick(&mut self, cpu: usize) {
         let running = self.cpus[cpu].running.map(|task| &mut self.tasks[task]);
-        match running.filter(|task| task.state == State::Runnable && task.in_kernel()) {
+        match running.filter(|task| task.state == TaskState::Runnable && task.in_kernel()) {
             Some(task) if !self.sched.preempts_kernel() => task.resched = true,
             _ => self.pick(cpu),
         }
@@ -29,7 +29,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if next != before {
             self.switch(cpu, before, next);
         } else if let Some(task) = next
-            && self.tasks[task].state == State::Runnable
+            && self.tasks[task].state == TaskState::Runnable
         {
             self.time(cpu);
         }
@@ -48,7 +48,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.tasks[task].on_cpu = on_cpu;
             }
         }
-        let preempted = before.filter(|&task| self.tasks[task].state == State::Runnable);
+        let preempted = before.filter(|&task| self.tasks[task].state == TaskState::Runnable);
         if let Some(before) = preempted {
             self.tasks[before].gives_way();
             self.stops(cpu, before, Stop::GivesWay);

@@ -3,7 +3,7 @@
 
 use super::Ext;
 use crate::sched::{Belief, Bounds};
-use crate::task::{State, Task};
+use crate::task::{Task, TaskState};
 use scx_roost::native::TaskId;
 use scx_roost::native::sys::{self, SET_IDLE};
 
@@ -60,7 +60,7 @@ impl Ext {
             (0..tasks.len()).any(|task| {
                 let state = self.kernel.state(task);
                 // A running task may be on its way there (smt_spread).
-                let there = !matches!(tasks[task].state, State::Free | State::Asleep);
+                let there = !matches!(tasks[task].state, TaskState::Free | TaskState::Asleep);
                 let goes = |to: i32, made: u64| {
                     to != 0 && made | PLAIN_CLAIM == stamp | PLAIN_CLAIM && fits(to as usize - 1)
                 };
@@ -87,7 +87,7 @@ impl Ext {
         let mut sums = vec![(0, 0); world.nr_cpus()];
         for (task, at) in tasks.iter().enumerate() {
             let state = self.kernel.state(task);
-            if at.state == State::Free || state.on_rq == 0 {
+            if at.state == TaskState::Free || state.on_rq == 0 {
                 continue;
             }
             let cpu = state.on_rq as usize - 1;

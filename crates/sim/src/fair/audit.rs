@@ -3,7 +3,7 @@
 
 use super::Fair;
 use crate::sched::{Belief, Bounds};
-use crate::task::{State, Task};
+use crate::task::{Task, TaskState};
 use scx_roost::native::TaskId;
 
 /// An IPI, the exit from the deepest idle state, and the way to a queue, ns.
@@ -105,7 +105,7 @@ impl Belief for Fair {
         for (cpu, q) in self.queues.iter().enumerate() {
             for &task in &q.waiting {
                 let e = &self.entities[task];
-                let asleep = matches!(tasks[task].state, State::Asleep | State::Coming);
+                let asleep = matches!(tasks[task].state, TaskState::Asleep | TaskState::Coming);
                 if e.delayed != asleep {
                     return Err(format!(
                         "task {task} waits on CPU {cpu}, delayed: {}, and it is {:?}",

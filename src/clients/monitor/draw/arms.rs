@@ -7,7 +7,7 @@ use super::{Room, paragraph, sparkline};
 use crate::bpf::intf;
 use crate::clients::monitor::history::Line;
 use crate::clients::monitor::rates::{ArmRates, wakeup_latency};
-use crate::clients::monitor::state::State;
+use crate::clients::monitor::state::MonitorState;
 
 /// A column: two lines of heading, width, and the text for an arm.
 type Column = (&'static str, &'static str, usize, fn(&ArmRates) -> String);
@@ -47,7 +47,7 @@ fn part(arm: &ArmRates, counter: intf::roost_stat) -> String {
     share.map_or("-".to_string(), |percent| format!("{percent:.0} %"))
 }
 
-pub fn rows(state: &State, room: Room) -> Vec<Row> {
+pub fn rows(state: &MonitorState, room: Room) -> Vec<Row> {
     let theme = room.theme;
     let preset = room.width >= 100;
     let name_width = if room.width < 50 { NAME - 6 } else { NAME };
@@ -89,14 +89,14 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     rows
 }
 
-fn preset_of<'a>(state: &'a State, arm: Option<&str>) -> &'a str {
+fn preset_of<'a>(state: &'a MonitorState, arm: Option<&str>) -> &'a str {
     let arms = state.sample.as_ref().map(|s| &s.totals.arms);
     let arm = arm.and_then(|name| arms?.get(name));
     arm.map_or("", |arm| arm.preset.as_str())
 }
 
 /// Wakeups of the chosen arm over time, and its features.
-fn below(state: &State, room: Room) -> Vec<Row> {
+fn below(state: &MonitorState, room: Room) -> Vec<Row> {
     let theme = room.theme;
     let arm = state.chosen.arm.as_deref();
     let name = arm.map_or("all arms".to_string(), |arm| format!("arm {arm}"));

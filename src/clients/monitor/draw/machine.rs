@@ -4,8 +4,8 @@
 use super::Room;
 use super::text::{Row, ghz, micros, percent, rate, row};
 use super::theme::{Role, Theme};
-use crate::clients::monitor::choose::Place;
-use crate::clients::monitor::state::State;
+use crate::clients::monitor::choose::CpuPosition;
+use crate::clients::monitor::state::MonitorState;
 use crate::clients::monitor::topology::{
     Core, Detail, Layout, Llc, Node, Sum, Widths, layout, sum,
 };
@@ -19,7 +19,7 @@ const BELOW: usize = 4;
 const HEADING: usize = 22;
 
 struct Painter<'a> {
-    state: &'a State,
+    state: &'a MonitorState,
     room: Room,
     /// Digits of the largest CPU number, and of the largest LLC or node number.
     cpu: usize,
@@ -29,7 +29,7 @@ struct Painter<'a> {
     widths: Widths,
 }
 
-pub fn rows(state: &State, room: Room) -> Vec<Row> {
+pub fn rows(state: &MonitorState, room: Room) -> Vec<Row> {
     if state.nodes.is_empty() {
         let text = "the scheduler gives no values of CPUs";
         return super::paragraph(room, Role::Faint, text);
@@ -53,13 +53,13 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
 }
 
 /// Position of each CPU in the picture, including those that do not fit.
-pub fn places(state: &State, room: Room) -> Vec<Place> {
+pub fn places(state: &MonitorState, room: Room) -> Vec<CpuPosition> {
     if state.nodes.is_empty() {
         return Vec::new();
     }
     let rows = Painter::new(state, room).picture(room.height - below(room));
     let of_line = |(line, row): (usize, &Row)| {
-        let place = |(column, cpu): &(usize, u64)| Place {
+        let place = |(column, cpu): &(usize, u64)| CpuPosition {
             line,
             column: *column,
             cpu: *cpu,
@@ -83,7 +83,7 @@ fn digits(n: u64) -> usize {
 }
 
 impl<'a> Painter<'a> {
-    fn new(state: &'a State, room: Room) -> Painter<'a> {
+    fn new(state: &'a MonitorState, room: Room) -> Painter<'a> {
         let cores = || state.nodes.iter().flat_map(Node::cores);
         let cpus = cores().flat_map(|c| &c.0).map(|(cpu, _)| *cpu);
         let llcs = state.nodes.iter().flat_map(|n| &n.llcs).map(|l| l.id);

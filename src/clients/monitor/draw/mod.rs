@@ -9,10 +9,10 @@ mod rates;
 pub mod text;
 pub mod theme;
 
-use super::choose::Place;
+use super::choose::CpuPosition;
 use super::keys::{self, HELP};
 use super::sample::Sample;
-use super::state::{Link, State, View};
+use super::state::{Link, MonitorState, View};
 use crate::util::text::count;
 use crate::util::text::wrap;
 use ratatui::Frame;
@@ -46,7 +46,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(state: &State, theme: Theme, area: Rect) -> Parts {
+    fn of(state: &MonitorState, theme: Theme, area: Rect) -> Parts {
         let width = usize::from(area.width);
         let mut top = vec![header(state, theme, area)];
         let mut bottom = Vec::new();
@@ -72,7 +72,7 @@ impl Parts {
     }
 }
 
-pub fn frame(frame: &mut Frame, state: &State, theme: Theme) {
+pub fn frame(frame: &mut Frame, state: &MonitorState, theme: Theme) {
     let area = frame.area();
     let Parts { top, bottom, room } = Parts::of(state, theme, area);
     let (y, height) = (area.y + top.len() as u16, room.height as u16);
@@ -91,7 +91,7 @@ pub fn frame(frame: &mut Frame, state: &State, theme: Theme) {
 }
 
 /// Where a picture of this size has each CPU of view Machine, for keys to move within.
-pub fn places(state: &State, theme: Theme, area: Rect) -> Vec<Place> {
+pub fn places(state: &MonitorState, theme: Theme, area: Rect) -> Vec<CpuPosition> {
     machine::places(state, Parts::of(state, theme, area).room)
 }
 
@@ -106,7 +106,7 @@ fn lines_of(rows: Vec<Row>) -> Vec<Line<'static>> {
     rows.into_iter().map(Row::line).collect()
 }
 
-fn body(state: &State, room: Room) -> Vec<Row> {
+fn body(state: &MonitorState, room: Room) -> Vec<Row> {
     if state.help {
         return help(state, room);
     }
@@ -129,7 +129,7 @@ const START: &[&str] = &[
 ];
 
 /// Shown before the first sample.
-fn wait(state: &State, room: Room) -> Vec<Row> {
+fn wait(state: &MonitorState, room: Room) -> Vec<Row> {
     let Link::Waiting(why) = &state.link else {
         return paragraph(room, Role::Plain, "waiting for the first answer");
     };
@@ -150,7 +150,7 @@ fn paragraph(room: Room, role: Role, text: &str) -> Vec<Row> {
 }
 
 /// The header. On a low screen, which has no line with the views, it begins with the view's name.
-fn header(state: &State, theme: Theme, area: Rect) -> Row {
+fn header(state: &MonitorState, theme: Theme, area: Rect) -> Row {
     let width = usize::from(area.width);
     let title = if area.height >= TALL {
         "scx_roost"
@@ -178,7 +178,7 @@ fn header(state: &State, theme: Theme, area: Rect) -> Row {
 }
 
 /// Facts about the whole machine, most important first.
-fn facts(state: &State) -> Vec<(Role, String)> {
+fn facts(state: &MonitorState) -> Vec<(Role, String)> {
     let mut facts = Vec::new();
     match (&state.link, state.silent()) {
         (Link::Waiting(_), _) => facts.push((Role::Bad, "not connected".to_string())),
@@ -222,7 +222,7 @@ fn facts(state: &State) -> Vec<(Role, String)> {
     facts
 }
 
-fn tabs(state: &State, theme: Theme, width: usize) -> Row {
+fn tabs(state: &MonitorState, theme: Theme, width: usize) -> Row {
     let active = state
         .sample
         .iter()
@@ -244,7 +244,7 @@ fn tabs(state: &State, theme: Theme, width: usize) -> Row {
 }
 
 /// `gap`: before and after each name. View Overview says what is wrong, and how many things are.
-fn all_tabs(state: &State, theme: Theme, active: usize, gap: &str) -> Row {
+fn all_tabs(state: &MonitorState, theme: Theme, active: usize, gap: &str) -> Row {
     let mut all = row(theme, Role::Plain, if gap.is_empty() { " " } else { "" });
     for view in View::ALL {
         let number = view.index() + 1;
@@ -267,7 +267,7 @@ fn all_tabs(state: &State, theme: Theme, active: usize, gap: &str) -> Row {
 }
 
 /// Why there is no connection.
-fn unconnected(state: &State, theme: Theme, width: usize, lines: usize) -> Vec<Row> {
+fn unconnected(state: &MonitorState, theme: Theme, width: usize, lines: usize) -> Vec<Row> {
     let text = match &state.link {
         Link::Waiting(why) if state.sample.is_some() => why,
         _ => return Vec::new(),
@@ -278,7 +278,7 @@ fn unconnected(state: &State, theme: Theme, width: usize, lines: usize) -> Vec<R
 }
 
 /// The keys that fit. The last two are always shown: how to find the others, and how to quit.
-fn keys(state: &State, theme: Theme, width: usize) -> Row {
+fn keys(state: &MonitorState, theme: Theme, width: usize) -> Row {
     let bar = keys::bar(state);
     let (first, last) = bar.split_at(bar.len().saturating_sub(2));
     let last = last.join("  ");
@@ -292,7 +292,7 @@ fn keys(state: &State, theme: Theme, width: usize) -> Row {
     row
 }
 
-fn help(state: &State, room: Room) -> Vec<Row> {
+fn help(state: &MonitorState, room: Room) -> Vec<Row> {
     let theme = room.theme;
     let mut rows = vec![row(theme, Role::Heading, " Keys")];
     for (keys, what, _) in HELP {

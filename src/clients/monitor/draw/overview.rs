@@ -9,7 +9,7 @@ use crate::bpf::intf;
 use crate::clients::monitor::history::Line;
 use crate::clients::monitor::rates::{ArmRates, wakeup_latency};
 use crate::clients::monitor::sample::Sample;
-use crate::clients::monitor::state::State;
+use crate::clients::monitor::state::MonitorState;
 use crate::clients::monitor::topology::sum;
 use crate::wire::stats::ROWS;
 
@@ -28,7 +28,7 @@ const PLACED: [(&str, intf::roost_stat); 4] = [
     ("no idle CPU", intf::roost_stat_STAT_sis_none),
 ];
 
-pub fn rows(state: &State, room: Room) -> Vec<Row> {
+pub fn rows(state: &MonitorState, room: Room) -> Vec<Row> {
     let Some(sample) = &state.sample else {
         return Vec::new();
     };
@@ -62,7 +62,7 @@ fn heading(room: Room, text: &str) -> Row {
 }
 
 /// Busy, wakeups, waits: now, and as they were.
-fn machine(state: &State, sample: &Sample, room: Room) -> Vec<Row> {
+fn machine(state: &MonitorState, sample: &Sample, room: Room) -> Vec<Row> {
     let wide = room.width.saturating_sub(HEAD + 3);
     let past = |line| state.history.last(None, line, wide);
     let busy = sample.totals.gauges.busy_permille;
@@ -139,7 +139,7 @@ fn placed(rates: &ArmRates, room: Room) -> Vec<Row> {
 }
 
 /// How busy each LLC is, if there are several.
-fn caches(state: &State, room: Room) -> Vec<Row> {
+fn caches(state: &MonitorState, room: Room) -> Vec<Row> {
     let llcs: Vec<_> = state.nodes.iter().flat_map(|node| &node.llcs).collect();
     if llcs.len() < 2 {
         return Vec::new();

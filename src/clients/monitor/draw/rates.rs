@@ -5,7 +5,7 @@ use super::text::{Row, rate, row};
 use super::theme::Role;
 use super::{Room, paragraph, sparkline};
 use crate::clients::monitor::history::Line;
-use crate::clients::monitor::state::State;
+use crate::clients::monitor::state::MonitorState;
 use crate::util::text::wrap;
 use crate::wire::stats::ROWS;
 
@@ -22,7 +22,7 @@ enum Item {
     Counter(usize),
 }
 
-pub fn rows(state: &State, room: Room) -> Vec<Row> {
+pub fn rows(state: &MonitorState, room: Room) -> Vec<Row> {
     let below = if room.height >= 3 * BELOW {
         BELOW
     } else {
@@ -37,7 +37,7 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
 }
 
 /// Rate for the chosen arm or for all. None: the counter does not count by arm.
-fn value(state: &State, counter: usize) -> Option<f64> {
+fn value(state: &MonitorState, counter: usize) -> Option<f64> {
     let arm = state.chosen.arm.as_deref();
     if arm.is_some() && ROWS[counter].machine {
         return None;
@@ -47,7 +47,7 @@ fn value(state: &State, counter: usize) -> Option<f64> {
 }
 
 /// By group.
-fn items(state: &State) -> Vec<Item> {
+fn items(state: &MonitorState) -> Vec<Item> {
     let listed = state.listed().into_iter();
     let mut items = Vec::new();
     let numbered: Vec<(usize, &str)> = listed.map(|c| (c, ROWS[c].group)).collect();
@@ -61,7 +61,7 @@ fn items(state: &State) -> Vec<Item> {
     items
 }
 
-fn table(state: &State, room: Room) -> Vec<Row> {
+fn table(state: &MonitorState, room: Room) -> Vec<Row> {
     let (items, height) = (items(state), room.height.max(1));
     if items.is_empty() {
         return paragraph(
@@ -86,7 +86,7 @@ fn table(state: &State, room: Room) -> Vec<Row> {
     rows
 }
 
-fn put(row: &mut Row, item: &Item, chosen: bool, state: &State, room: Room) {
+fn put(row: &mut Row, item: &Item, chosen: bool, state: &MonitorState, room: Room) {
     match item {
         Item::Gap => (),
         Item::Group(name) => {
@@ -108,7 +108,7 @@ fn put(row: &mut Row, item: &Item, chosen: bool, state: &State, room: Room) {
 }
 
 /// What the chosen counter means, and its last values.
-fn past(state: &State, room: Room, lines: usize) -> Vec<Row> {
+fn past(state: &MonitorState, room: Room, lines: usize) -> Vec<Row> {
     let theme = room.theme;
     let chosen = state.counter();
     let arm = state.chosen.arm.as_deref();

@@ -52,7 +52,7 @@ pub fn userspace(play: &mut Play, bytes: &mut Bytes) {
             world.policy_mut().threshold[arm][cpu] = bytes.number(0) as u32;
             world.policy_mut().freq_stale_ms = bytes.number(0) as u32;
         }
-        _ => world.tell_scan(llc, bytes.number(0) as u32, bytes.number(0) as i32),
+        _ => world.set_scan(llc, bytes.number(0) as u32, bytes.number(0) as i32),
     }
 }
 
