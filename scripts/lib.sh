@@ -1,12 +1,18 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Shared by setup, run, test and fuzz: sourced by bash scripts that run in the top directory.
+# Sourced by the bash scripts, which run in the top directory.
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 
 fail() {
 	say "$*"
 	exit 1
+}
+
+# Prints the script's head.
+show_help() {
+	sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
+	exit 0
 }
 
 # Runs a command as root, with sudo if needed.

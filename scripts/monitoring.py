@@ -1,13 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Checks our metrics with the programs that read them: Prometheus, its node_exporter and promtool, and the strict
-OpenMetrics parser of its Python client, all of Debian's packages, unpacked into the cache; and Grafana's model of a dashboard,
-of PyPI. Needs no root and no scheduler: tests/monitoring/serve.rs serves invented statistics. The last line is 'N passed, N failed, N skipped'.
-
-  scripts/monitoring.py [--require] [--sdk]
-    --require   unavailable packages are a failure, not a skip
-    --sdk       also Grafana's model
-"""
+OpenMetrics parser of its Python client, all of Debian's packages, unpacked into the cache; and Grafana's model of a
+dashboard, of PyPI. Needs no root and no scheduler: tests/monitoring/serve.rs serves invented statistics. The last line
+is 'N passed, N failed, N skipped'."""
 import argparse
 import json
 import os
@@ -26,6 +22,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts/guest"))
 from archive import CACHE, Archive, LabError, codename, fetching            # noqa: E402
+from sums import Sums                                                       # noqa: E402
 
 PACKAGES = ["prometheus", "prometheus-node-exporter", "python3-prometheus-client", "python3-decorator"]
 ALERTS, CONTRIB = "prometheus-alerts.yml", TOP / "contrib"
@@ -125,8 +122,9 @@ class Setup:
         _, log = self.start("export", BUILT / "scx_roost", "export", "--stats-path", self.stats,
                             "--listen", "127.0.0.1:0", "--textfile", self.textfile, "--interval", "0.5")
         self.exporter = wait_for("the exporter", lambda: re.search(r"http://(\S+)/metrics", log.read_text()))[1]
-        self.node = self.serve("node", "/metrics", self.bin / "prometheus-node-exporter", "--collector.disable-defaults",
-                               "--collector.textfile", f"--collector.textfile.directory={self.textfile.parent}")
+        self.node = self.serve("node", "/metrics", self.bin / "prometheus-node-exporter",
+                               "--collector.disable-defaults", "--collector.textfile",
+                               f"--collector.textfile.directory={self.textfile.parent}")
         job = (CONTRIB / "prometheus-scrape.yml").read_text()
         job = job.replace("127.0.0.1:10849", self.exporter).replace("scrape_interval: 15s", "scrape_interval: 3s")
         job = job.replace("scrape_timeout: 10s", "scrape_timeout: 3s").replace(ALERTS, str(CONTRIB / ALERTS))
@@ -320,7 +318,7 @@ def lost(before, after, path=""):
 
 
 def the_dashboard_is_of_grafanas_schema(_):
-    """Read into Grafana's model, panels and queries too, and written again, it is unchanged: an unknown field would be lost."""
+    """Read into Grafana's model, and written again, it is unchanged: an unknown field would be lost."""
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
     from grafana_foundation_sdk.cog.plugins import register_default_plugins
     from grafana_foundation_sdk.models.dashboard import Dashboard
@@ -349,56 +347,50 @@ CHECKS = [alerts_are_what_they_are_meant_to_be, the_collectors_receiver_has_a_go
           prometheus_evaluates_the_alerts, the_dashboard_shows_data, the_end_of_the_daemon_is_reported]
 
 
-# Checks that need more than Debian's packages.
-BY_SDK = [the_dashboard_is_of_grafanas_schema]
-
-
-def check(setup, one):
+def check(sums, setup, one):
     try:
         one(setup)
     # Whatever the error, the other checks are still useful.
     except Exception as e:
-        print(f"FAIL {one.__name__}: {type(e).__name__} {e}")
+        sums.say(False, f"{one.__name__}: {type(e).__name__} {e}")
         setup.last_words()
-        return False
-    print(f"ok {one.__name__}")
-    return True
+    else:
+        sums.say(True, one.__name__)
 
 
-def by_sdk(setup, require):
-    """How many passed, failed and were skipped."""
+def check_by_sdk(sums, setup, require):
+    one = the_dashboard_is_of_grafanas_schema
     try:
         sys.path.insert(0, str(sdk()))
     except (LabError, OSError) as e:
-        print(f"{'FAIL' if require else 'skip'} {BY_SDK[0].__name__}: {e}")
-        return 0, len(BY_SDK) * require, len(BY_SDK) * (not require)
-    failed = sum(not check(setup, one) for one in BY_SDK)
-    return len(BY_SDK) - failed, failed, 0
+        sums.skip(f"{one.__name__}: {e}", require)
+    else:
+        check(sums, setup, one)
 
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--require", action="store_true", help="unavailable packages are a failure, not a skip")
     ap.add_argument("--sdk", action="store_true", help="also read the dashboard with Grafana's own model, from PyPI")
-    args = ap.parse_args()
+    args, sums = ap.parse_args(), Sums()
     try:
         usr = tools()
     # OSError: no apt-get; SubprocessError: a package that cannot be unpacked.
     except (LabError, OSError, subprocess.SubprocessError) as e:
-        print(f"{'FAIL' if args.require else 'skip'} monitoring: {e}")
-        print(f"0 passed, {int(args.require)} failed, {int(not args.require)} skipped")
-        return int(args.require)
+        sums.skip(f"monitoring: {e}", args.require)
+        return sums.end()
     sys.path.insert(0, str(usr / "usr/lib/python3/dist-packages"))
     os.environ["no_proxy"] = "127.0.0.1"
     with tempfile.TemporaryDirectory(prefix="roost-monitoring-") as folder:
         setup = Setup(folder, usr)
         try:
-            passed, failed, skipped = by_sdk(setup, args.require) if args.sdk else (0, 0, 0)
-            wrong = sum(not check(setup, one) for one in CHECKS)
+            if args.sdk:
+                check_by_sdk(sums, setup, args.require)
+            for one in CHECKS:
+                check(sums, setup, one)
         finally:
             setup.end()
-    print(f"{passed + len(CHECKS) - wrong} passed, {failed + wrong} failed, {skipped} skipped")
-    return int(failed + wrong > 0)
+    return sums.end()
 
 
 if __name__ == "__main__":

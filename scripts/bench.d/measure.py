@@ -37,7 +37,7 @@ class Scheduler:
         name, _, command = text.partition("=")
         words = shlex.split(command)
         if not name or not words:
-            raise LabError(f"--scheduler {text}: write NAME='PATH ARGS', for example cosmos='/usr/bin/scx_cosmos -s 1000'")
+            raise LabError(f"--scheduler {text}: write NAME='PATH ARGS', as in cosmos='/usr/bin/scx_cosmos -s 1000'")
         if not os.access(words[0], os.X_OK):
             raise LabError(f"--scheduler {text}: {words[0]} is not a program: build or install it first")
         return Scheduler(name, (str(Path(words[0]).resolve()), *words[1:]))
@@ -65,7 +65,8 @@ guest meter longpipe perf bench -f simple sched pipe -l 4500
 # The workers alone, repeated often enough to even out the differences between runs.
 CORES_RUNS = 12
 CORES = Suite("8", 600, (), "".join(f"guest meter {meter}.{run} guest workers {count} 30 {{seed}}{run:02}\n"
-                                    for meter, count in (("workers50", 4), ("workers31", 3)) for run in range(CORES_RUNS)))
+                                    for meter, count in (("workers50", 4), ("workers31", 3))
+                                    for run in range(CORES_RUNS)))
 # A probe and two hogs for each CPU. On one CPU nothing else executes, so the figure is exact. On
 # two it includes the turns that the virtual CPUs take (see deadlines() in guest.c). Samples that
 # woke on the first CPU, which waits for no turn, are therefore reported separately.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Markdown tables of the results of measure.py. All figures are means over the seeds; ratios are geometric means."""
+"""Markdown tables of the results of measure.py. All figures are means over the seeds; ratios are geometric means.
+docs/performance.md says what the columns mean."""
 import math
 import statistics
 
@@ -61,7 +62,11 @@ def figure(key):
 
 def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
+
+
+def section(title, head, rows):
+    return [f"### {title}", "", *table(head, rows)]
 
 
 def cost_tables(result, names):
@@ -76,21 +81,13 @@ def cost_tables(result, names):
                        + [spread(runs, "workers50", figure("moves"), "{:.0f}")]
                        + [mean(runs, m, per_switch("bpf")) for m in COST_METERS[:3]]
                        + [mean(runs, m, per_switch("kernel", "bpf")) for m in (*COST_METERS[:3], STEADY)])
-    return ["### Work: ratios to EEVDF (8 CPUs, 2 LLCs x 2 cores x 2 threads)", "",
-            "time: virtual time. insns: all instructions executed in the kernel and in BPF, for the same work. switches, "
-            "migrations: of the workload's tasks. Fewer is not better by itself.", "",
-            *table(["scheduler", *[f"{m} time" for m in COST_METERS],
-                    *[f"{m} insns" for m in COST_METERS[:3]], "hackbench switches", "forks switches",
-                    "hackbench migrations", "forks migrations"], ratios), "",
-            "### Core sharing, and instructions per context switch", "",
-            "avoidable: share of time, in per cent, in which a worker shared its core while another core had none, with "
-            "half and with 31 % of the CPUs wanted (mean, and range over seeds). Instructions: executed by the whole "
-            "machine, per context switch of the whole machine; a scheduler that switches less (through idle, say) has the "
-            "fixed part of the work spread over fewer switches, so read them with the totals above. Steady pipe: what 4,500 "
-            "round trips execute beyond 1,500, so without the start of the program.", "",
-            *table(["scheduler", "avoidable %, half", "avoidable %, 31", "moves, half", "BPF hackbench", "BPF pipe",
-                    "BPF forks", "kernel+BPF hackbench", "kernel+BPF pipe", "kernel+BPF forks",
-                    "kernel+BPF steady pipe"], figures), ""]
+    return [*section("Work: ratios to EEVDF (8 CPUs, 2 LLCs x 2 cores x 2 threads)",
+                     ["scheduler", *[f"{m} time" for m in COST_METERS], *[f"{m} insns" for m in COST_METERS[:3]],
+                      "hackbench switches", "forks switches", "hackbench migrations", "forks migrations"], ratios),
+            *section("Core sharing, and instructions per context switch",
+                     ["scheduler", "avoidable %, half", "avoidable %, 31", "moves, half", "BPF hackbench", "BPF pipe",
+                      "BPF forks", "kernel+BPF hackbench", "kernel+BPF pipe", "kernel+BPF forks",
+                      "kernel+BPF steady pipe"], figures)]
 
 
 LATENCY = {"latency": "2 CPUs", "latency1": "1 CPU"}
@@ -101,24 +98,19 @@ def those_with(runs, key):
 
 
 def latency_table(result, names, suite):
-    keys, note = ("samples", "p50", "p99", "max"), []
-    heads = list(keys)
-    if suite == "latency":
-        heads += ["on CPU 0, %", "p50 there", "p99 there", "max there"]
-        note = ["On CPU 0 a timer is served when it is due, on CPU 1 after a turn of CPU 0: up to 61 us later. So the figures of "
-                "all samples hold how many of them woke where; those of CPU 0 do not.", ""]
-    rows = []
+    keys, rows = ("samples", "p50", "p99", "max"), []
+    of_first = ["on CPU 0, %", "p50 there", "p99 there", "max there"] if suite == "latency" else []
     for name in names:
         runs = runs_of(result, name, suite)
         row = [name] + [mean(runs, "probe", figure(k)) for k in keys]
         if suite == "latency":
-            # An older file may lack these figures, and a boot may have no sample there.
-            row.append(mean(those_with(runs, "first_samples"), "probe", lambda m: 100 * m["first_samples"] / m["samples"]))
+            row.append(mean(runs, "probe", lambda m: 100 * m["first_samples"] / m["samples"]))
+            # A boot may have no sample there.
             row += [mean(those_with(runs, k), "probe", figure(k)) for k in (f"first_{k}" for k in keys[1:])]
         rows.append(row + [mean(runs, "probe", per_switch("bpf")), mean(runs, "probe", per_switch("kernel", "bpf")),
                            mean(runs, "probe", lambda m: m["machine_switches"] * 1e9 / m["ns"])])
-    return [f"### Wakeup latency of a SCHED_OTHER probe under twice as many CPU hogs as CPUs ({LATENCY[suite]}), us", "",
-            *note, *table(["scheduler", *heads, "BPF insns/switch", "kernel+BPF insns/switch", "switches/s"], rows), ""]
+    return section(f"Wakeup latency of a SCHED_OTHER probe under twice as many CPU hogs as CPUs ({LATENCY[suite]}), us",
+                   ["scheduler", *keys, *of_first, "BPF insns/switch", "kernel+BPF insns/switch", "switches/s"], rows)
 
 
 def cores_table(result, names):
@@ -130,11 +122,8 @@ def cores_table(result, names):
             of = [{"meters": {meter: r["meters"][f"{meter}.{run}"]}} for r in runs for run in range(CORES_RUNS)]
             row += [spread(of, meter, avoidable), mean(of, meter, figure("moves"), "{:.1f}")]
         rows.append(row)
-    return [f"### Core sharing, {CORES_RUNS} runs of each kind in a boot (8 CPUs, 2 LLCs x 2 cores x 2 threads)", "",
-            "avoidable: share of time, in per cent, in which a worker shared its core while another core had none, with "
-            "half and with 31 % of the CPUs wanted (mean, and range over all runs of all seeds); moves: changes of CPU of "
-            "all workers of a run, mean.", "",
-            *table(["scheduler", "runs", "avoidable %, half", "moves, half", "avoidable %, 31", "moves, 31"], rows), ""]
+    return section(f"Core sharing, {CORES_RUNS} runs of each kind in a boot (8 CPUs, 2 LLCs x 2 cores x 2 threads)",
+                   ["scheduler", "runs", "avoidable %, half", "moves, half", "avoidable %, 31", "moves, 31"], rows)
 
 
 LINES = {"lines": "8 CPUs", "lines64": "64 CPUs"}
@@ -161,13 +150,7 @@ def lines_table(result, names, suite):
                 row.append(" + ".join(mean(runs, meter, of, "{:.2f}") for of in each))
                 heads.append(f"{meter.removeprefix('steady ')} {what.replace('_', ' ')}")
         rows.append(row)
-    return [f"### What other CPUs feel ({LINES[suite]}), BPF + kernel", "",
-            "Locked operations; reads of a cache line that another CPU wrote since this one last held it; writes to a line "
-            "that another CPU holds. hackbench: per message; pipe: per round trip; ticks: per tick, while a task computes on "
-            "each CPU. All are without the start of the programs (the longer of two runs minus the shorter). Caches are "
-            "endless here, so a line that another CPU wrote long ago counts, too.",
-            "",
-            *table(["scheduler", *heads], rows), ""]
+    return section(f"What other CPUs feel ({LINES[suite]}), BPF + kernel", ["scheduler", *heads], rows)
 
 
 def facts_table(result, names):
@@ -182,8 +165,8 @@ def facts_table(result, names):
                      f"{max(loads):.1f} s" if loads and s["command"] else "-",
                      str(max((r.get("verified", 0) for r in runs), default=0) or "-"),
                      "-" if not again else "yes" if all(again) else "NO", "; ".join(bad) or "none"])
-    heads = ["scheduler", "command", "boots", "load (virtual)", "verified instructions", "second run identical", "failures"]
-    return table(heads, rows) + [""]
+    return table(["scheduler", "command", "boots", "load (virtual)", "verified instructions", "second run identical",
+                  "failures"], rows)
 
 
 def profile_tables(result, names, top=40):
@@ -194,16 +177,16 @@ def profile_tables(result, names, top=40):
             for meter, m in (runs_of(result, name, suite) or [{"meters": {}}])[0]["meters"].items():
                 switches = max(m["machine_switches"], 1)
                 rows = [[f, f"{n / switches:.0f}"] for f, n in list(m.get("profile", {}).items())[:top]]
-                if rows:
-                    lines += [f"### {name}, {meter}: instructions per context switch", "",
-                              *table(["function", "instructions"], rows), ""]
+                title = f"{name}, {meter}: instructions per context switch"
+                lines += section(title, ["function", "instructions"], rows) if rows else []
     return lines
 
 
 def markdown(result):
     names = list(result["schedulers"])
     done = {suite for n in names for suite in result["schedulers"][n]}
-    lines = [f"Kernel {result['kernel']}, QEMU {result['qemu']} (emulated, -icount), {result['date']}.", "",
+    lines = [f"Kernel {result['kernel']}, QEMU {result['qemu']} (emulated, -icount), {result['date']}. "
+             "docs/performance.md says what the columns mean.", "",
              *facts_table(result, names)]
     if "cost" in done:
         lines += cost_tables(result, names)

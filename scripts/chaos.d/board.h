@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Data shared by the conductor, the watcher and the probes, and helpers of all three. Must be
- * included first.
+ * Data shared by the conductor, the watcher and the probes, and helpers of all. Must be included
+ * first.
  */
 #ifndef CHAOS_BOARD_H
 #define CHAOS_BOARD_H
@@ -25,22 +25,12 @@
 
 #define NSEC_PER_SEC 1000000000LL
 #define MAX_CPUS     64
-#define NR_PROBES    4
-/* A bucket is an eighth of a power of two wide; there are 64 powers of two, in nanoseconds. */
-#define NR_BUCKETS   (64 * 8)
-
-struct histogram {
-	long buckets[NR_BUCKETS];
-	int64_t longest_ns;
-};
 
 struct board {
 	volatile bool in_charge; /* the scheduler under test runs; always true without one */
 	volatile bool over;	 /* the plan is done, or the scheduler was ejected */
-	volatile long bad;	 /* failures so far */
 	int nr_cpus;
 	int64_t begin_ns;
-	struct histogram probes[NR_PROBES];
 };
 
 static struct board *board;
@@ -89,9 +79,8 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
 }
 
 /* Reports a failure found by the watch named @watch. */
-#define bad_at(at_s, watch, format, ...)                                                           \
-	(board->bad++, tell("::bad " watch " %.1f " format, at_s, ##__VA_ARGS__))
-#define bad(watch, format, ...) bad_at(since_begin(), watch, format, ##__VA_ARGS__)
+#define bad_at(at_s, watch, format, ...) tell("::bad " watch " %.1f " format, at_s, ##__VA_ARGS__)
+#define bad(watch, format, ...)		 bad_at(since_begin(), watch, format, ##__VA_ARGS__)
 
 /* Returns the length, or -1. The text ends with a zero. */
 static int read_file(const char *path, char *to, int size)

@@ -68,21 +68,9 @@ static int conduct(const char *plan)
 	return n;
 }
 
-/* The number after @key in a file of /proc/PID, or -1. */
-static long number_of(int pid, const char *file, const char *key)
-{
-	char path[64], text[4096], *at;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
-	if (read_file(path, text, sizeof(text)) <= 0)
-		return -1;
-	at = strstr(text, key);
-	return at ? atol(at + strlen(key)) : -1;
-}
-
 /*
  * Ends all processes that events have left: those that are not in the session of init's shell, not
- * kernel threads and not in @keep.
+ * kernel threads, which are in none, and not in @keep.
  */
 static void sweep(char **keep, int n)
 {
@@ -92,8 +80,7 @@ static void sweep(char **keep, int n)
 
 	while (dir && (entry = readdir(dir))) {
 		int pid = atoi(entry->d_name);
-		bool kept = pid <= 1 || getsid(pid) == own ||
-			    number_of(pid, "status", "\nPPid:") == 2 || pid == 2;
+		bool kept = pid <= 1 || getsid(pid) == own || getsid(pid) <= 0;
 
 		for (int i = 0; i < n; i++)
 			kept = kept || atoi(keep[i]) == pid;

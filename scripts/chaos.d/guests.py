@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 sys.path.insert(0, str(TOP / "scripts/guest"))
 from guest_tests import FAST_KERNEL    # noqa: E402
-from lab import Boot, SHAPES, Image, Kernel, LabError, Qemu, boot, compile_static, topology, topology_word    # noqa: E402,F401
+from lab import Image, Kernel, LabError, Qemu, boot, compile_static, say, topology    # noqa: E402
 from memory import Memory, key    # noqa: E402
 from record import Record    # noqa: E402
 
@@ -21,7 +21,6 @@ KEPT = TOP / "target/chaos"
 # guest that hangs ends itself (chaos.c).
 STRETCH, AROUND_S = 20, 900
 PROGRESS_S = 30
-PROGRAMS = ("stress-ng", "hackbench")
 HELPERS = ("hog", "forks", "toggle", "totals")
 # Suppresses messages of the kernel that come because the guest is this slow, and only concern the
 # emulator.
@@ -31,39 +30,35 @@ KERNEL = f"{FAST_KERNEL} nowatchdog"
 @dataclass(frozen=True)
 class Subject:
     """A scheduler under test."""
-    name: str
-    under: str              # roost, peer or eevdf
+    name: str               # roost or eevdf
     program: str = ""
     command: str = ""       # in the guest
 
 
-def subject(name, text=""):
-    """TEXT: a program and its options; none: the kernel's own scheduler."""
-    if not text:
-        return Subject(name, "eevdf")
-    path, *options = shlex.split(text)
+EEVDF = Subject("eevdf")
+
+
+def roost(text):
+    """TEXT: the program and its options."""
+    try:
+        path, *options = shlex.split(text)
+    except ValueError as e:
+        raise LabError(f"{text!r}: a program and its options are wanted, as one word") from e
     if not Path(path).is_file():
-        what_to_do = ("build it (cargo build --release), or name another with --roost"
-                      if name == "roost" else "name the file of a scheduler")
-        raise LabError(f"{path} is not there: {what_to_do}")
-    if name == "roost":
-        options = ["--freq-source", "/run/chaos/freqs", *options]
-        return Subject(name, "roost", path, shlex.join(["scx_roost", *options]))
-    return Subject(name, "peer", path, shlex.join([Path(path).name, *options]))
+        raise LabError(f"{path} is not there: build it (cargo build --release), or name another file")
+    return Subject("roost", path, shlex.join(["scx_roost", "--freq-source", "/run/chaos/freqs", *options]))
 
 
 class Guests:
-    def __init__(self, kernel, shape, say, quiet=False, recalls=True):
+    def __init__(self, kernel, shape, quiet=False, recalls=True):
         """quiet: print nothing while a guest runs. recalls: False does each boot."""
         self.memory, self.recalls = Memory(), recalls
-        self.kernel, self.shape, self.say, self.quiet = Kernel.get(kernel), shape, say, quiet
+        self.kernel, self.shape, self.quiet = Kernel.get(kernel), shape, quiet
         self.qemu, self.cpus = Qemu.for_tests(), topology(shape).online
         self.common = Image()
-        for program in PROGRAMS:
-            self.common.program(program)
+        self.common.program("stress-ng")
         for name in HELPERS:
-            exe = compile_static(TOP / f"tests/guest/{name}.c", TOP / "target/guest" / name)
-            self.common.program(exe)
+            self.common.program(compile_static(TOP / f"tests/guest/{name}.c", TOP / "target/guest" / name))
         self.common.program(compile_static(HERE / "chaos.c", TOP / "target/guest/chaos"))
         self.common.file(HERE / "events", "chaos/events")
         self.common.file(HERE / "job", "job")
@@ -72,8 +67,8 @@ class Guests:
         image = Image(self.kernel)
         image.files.update(self.common.files)
         if subject.program:
-            image.program(subject.program, f"bin/{subject.command.split()[0]}")
-        texts = {"under": subject.under, "command": subject.command, "plan": plan.text(),
+            image.program(subject.program, "bin/scx_roost")
+        texts = {"under": subject.name, "command": subject.command, "plan": plan.text(),
                  "seconds": str(plan.seconds)}
         for name, text in texts.items():
             image.data(f"chaos/{name}", text.encode())
@@ -82,14 +77,14 @@ class Guests:
     def run(self, subject, plan, seed, wanted=None, keep=True):
         """wanted: says of a record whether it is as it should be; only then is the boot remembered
         (default: of scx_roost if it is good, else always). keep: leave a log of one that is not."""
-        wanted = wanted or (Record.good if subject.under == "roost" else lambda _: True)
+        wanted = wanted or (Record.good if subject.name == "roost" else lambda _: True)
         good = lambda record: record.ended and wanted(record)                     # noqa: E731
         image = self.image(subject, plan)
         known = self.key(image, seed)
         record = self._recalled(known, subject, seed)
         if record and good(record):
             return record
-        record, progress, lines = Record(subject.name, seed), Progress(subject, self.say), []
+        record, progress, lines = Record(subject.name, seed), Progress(subject), []
 
         def hear(line):
             lines.append(line)
@@ -99,11 +94,9 @@ class Guests:
 
         r = self.boot(image, plan, seed, hear)
         record.finish(r.wall_s, r.timed_out)
-        if good(record) and not r.retried and known == self.key(image, seed):
-            printed = [line for line in lines if line.startswith("::")]
-            self.memory.keep(known, {"lines": printed, "host_s": record.host_s})
-        else:
-            self.memory.forget(known)
+        printed = [line for line in lines if line.startswith("::")]
+        self.memory.settle(known, good(record) and not r.retried and known == self.key(image, seed),
+                           {"lines": printed, "host_s": record.host_s})
         if keep and not good(record):
             self.keep(record, lines, r)
         return record
@@ -117,42 +110,34 @@ class Guests:
 
     def _recalled(self, known, subject, seed):
         """The record of the same boot, when it was done before; None: it was not."""
-        kept = self.recalls and self.memory.recall_lines(known)
-        if not kept:
-            return None
-        record = Record(subject.name, seed, remembered=known)
-        lines, host_s = kept
-        for line in lines:
-            record.feed(line)
-        record.finish(host_s)
-        return record
+        def read(kept):
+            record = Record(subject.name, seed, remembered=known)
+            for line in kept["lines"]:
+                record.feed(str(line))
+            return record.finish(float(kept["host_s"]))
+
+        return self.memory.recall(known, read) if self.recalls else None
 
     def keep(self, record, lines, r):
         KEPT.mkdir(parents=True, exist_ok=True)
         path = KEPT / f"seed-{record.seed}-{record.name}.log"
         path.write_text("\n".join([*lines, "", "the kernel's log", r.kernel_log]))
-        self.say(f"{record.name}: what guest, daemon and kernel said is in {path.relative_to(TOP)}")
+        say(f"{record.name}: what guest, daemon and kernel said is in {path.relative_to(TOP)}")
 
 
 class Progress:
-    """Prints a line now and then, and failures as they come: the first few of each watch."""
-    EACH = 3
+    """Prints a line now and then, and failures as they come: the first three of each watch."""
 
-    def __init__(self, subject, say):
-        self.name, self.say, self.begin = subject.name, say, time.monotonic()
-        self.last, self.told = self.begin, Counter()
-        self.judged = subject.under == "roost"
+    def __init__(self, subject):
+        self.subject, self.begin, self.told = subject, time.monotonic(), Counter()
+        self.last = self.begin
 
     def hear(self, line):
-        head, *words = line.split()[:3] or [""]
-        if head == "::ejected":
-            self.say(f"{self.name}: {line[2:]}")
-        elif head == "::bad" and self.judged:
-            self.told[words[0]] += 1
-            if self.told[words[0]] <= self.EACH:
-                more = " (and so on)" if self.told[words[0]] == self.EACH else ""
-                self.say(f"{self.name}: {line[2:]}{more}")
+        head, word, *_ = [*line.split(), "", ""]
+        if head == "::ejected" or head == "::bad" and self.subject.name == "roost":
+            self.told[word] += 1
+            if self.told[word] <= 3:
+                say(f"{self.subject.name}: {line[2:]}")
         elif head == "::event" and time.monotonic() - self.last > PROGRESS_S:
             self.last = time.monotonic()
-            self.say(f"{self.name}: {words[0]} s of the guest after "
-                     f"{self.last - self.begin:.0f} s of the host")
+            say(f"{self.subject.name}: {word} s of the guest after {self.last - self.begin:.0f} s of the host")

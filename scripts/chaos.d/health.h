@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Whether the scheduler is there, and what the kernel logs. An event that takes the scheduler away
- * (hotplug, a killed daemon, a reload) leaves the file EXCUSE. The scheduler then has
- * RETURN_LIMIT_S to be back.
+ * (a killed daemon, a reload) leaves the file EXCUSE. The scheduler then has RETURN_LIMIT_S to be
+ * back.
  */
 #ifndef CHAOS_HEALTH_H
 #define CHAOS_HEALTH_H
@@ -23,15 +23,13 @@
 struct health {
 	bool want_scheduler; /* false: the kernel's own scheduler is under test */
 	int kmsg;
-	int64_t excused_at_ns; /* the file's time */
-	int64_t down_ns;       /* when it went away, or 0 */
-	double down_own_s;     /* the same in seconds of a CPU that has the emulator to itself */
+	int64_t down_ns;   /* when it went away, or 0 */
+	double down_own_s; /* the same in seconds of a CPU that has the emulator to itself */
 	double longest_s, longest_own_s;
 	int absences, lines;
 	long idle_ticks;
 	int64_t idle_at_ns;
-	char reason[256], held[256];
-	int held_lines;
+	char reason[256];
 };
 
 /* Lines that the kernel logs in no healthy run. */
@@ -61,19 +59,14 @@ static bool is_bad_line(const char *text)
 }
 
 /*
- * Warnings with causes in the kernel itself, which say nothing about the scheduler. A line that
- * follows soon distinguishes each from other warnings at the same place. Seen in 6.16, 7.0 and 7.2,
- * also without any sched_ext scheduler: cpuset partitions change while CPUs go and come (several
- * lines of cpuset.c).
+ * Warnings with causes in the kernel itself, which say nothing about the scheduler. Seen in 6.16,
+ * 7.0 and 7.2, also without any sched_ext scheduler: cpuset partitions change while CPUs go and
+ * come (several lines of cpuset.c).
  */
-static const struct {
-	const char *warning, *follows;
-} known_warnings[] = {
-	{ "kernel/cgroup/cpuset.c:", "RIP: 0010:" },
-};
-
-#define NR_KNOWN   (int)(sizeof(known_warnings) / sizeof(*known_warnings))
-#define HELD_LINES 60
+static bool is_known_line(const char *text)
+{
+	return strstr(text, "WARNING:") && strstr(text, "kernel/cgroup/cpuset.c:");
+}
 
 static void open_kmsg(struct health *h)
 {
@@ -84,44 +77,16 @@ static void open_kmsg(struct health *h)
 	}
 }
 
-static void tell_bad_line(struct health *h, const char *text)
-{
-	if (h->lines++ < 20)
-		bad("kernel", "%s", text);
-}
-
-static void release_held(struct health *h)
-{
-	if (h->held[0])
-		tell_bad_line(h, h->held);
-	h->held[0] = '\0';
-}
-
-/* A warning that may be a known one is held until the deciding line comes. */
-static bool hold_back(struct health *h, const char *text)
-{
-	for (int i = 0; i < NR_KNOWN; i++) {
-		if (h->held[0] && strstr(text, known_warnings[i].follows)) {
-			tell("::known %.1f %s", since_begin(), h->held);
-			h->held[0] = '\0';
-		}
-		if (strstr(text, known_warnings[i].warning) && strstr(text, "WARNING:")) {
-			release_held(h);
-			snprintf(h->held, sizeof(h->held), "%s", text);
-			h->held_lines = HELD_LINES;
-			return true;
-		}
-	}
-	if (h->held[0] && !--h->held_lines)
-		release_held(h);
-	return false;
-}
-
 static void read_line(struct health *h, const char *text)
 {
-	if (hold_back(h, text) || !is_bad_line(text))
+	if (is_known_line(text)) {
+		tell("::known %.1f %s", since_begin(), text);
 		return;
-	tell_bad_line(h, text);
+	}
+	if (!is_bad_line(text))
+		return;
+	if (h->lines++ < 20)
+		bad("kernel", "%s", text);
 	if (strstr(text, "sched_ext:") && !h->reason[0])
 		snprintf(h->reason, sizeof(h->reason), "%s", text);
 }
@@ -166,23 +131,6 @@ static double busy_cpus(struct health *h, int64_t now)
 	return busy < 1 ? 1 : busy > board->nr_cpus ? board->nr_cpus : busy;
 }
 
-/*
- * Touching the file again, for example after a further change of CPUs, grants the whole time again.
- */
-static bool excused(struct health *h)
-{
-	struct stat st;
-	int64_t at_ns;
-
-	if (stat(EXCUSE, &st))
-		return false;
-	at_ns = st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
-	if (at_ns != h->excused_at_ns)
-		h->down_own_s = 0;
-	h->excused_at_ns = at_ns;
-	return true;
-}
-
 static void end_absence(struct health *h, int64_t now)
 {
 	double s = seconds(now - h->down_ns);
@@ -191,7 +139,6 @@ static void end_absence(struct health *h, int64_t now)
 		h->longest_s = s;
 	if (h->down_own_s > h->longest_own_s)
 		h->longest_own_s = h->down_own_s;
-	tell("::back %.1f %.1f %.1f", since_begin(), s, h->down_own_s);
 	h->down_ns = 0;
 	h->down_own_s = 0;
 }
@@ -236,7 +183,7 @@ static void look_at_scheduler(struct health *h, int64_t now, int64_t passed_ns)
 	h->down_own_s += seconds(passed_ns) / busy;
 	if (h->reason[0])
 		eject(h, "the kernel ended the scheduler");
-	else if (!excused(h))
+	else if (access(EXCUSE, F_OK))
 		eject(h, "the scheduler is gone");
 	else if (h->down_own_s > RETURN_LIMIT_S)
 		eject(h, "the scheduler did not come back in time");

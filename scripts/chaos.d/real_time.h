@@ -122,14 +122,10 @@ static int load_program(int map, int prev_prio, int next_prio)
 	attr.insns = (uint64_t)(uintptr_t)program;
 	attr.insn_cnt = sizeof(program) / sizeof(*program);
 	attr.license = (uint64_t)(uintptr_t)"GPL";
+	attr.log_buf = (uint64_t)(uintptr_t)log;
+	attr.log_size = sizeof(log);
+	attr.log_level = 1;
 	fd = bpf(BPF_PROG_LOAD, &attr);
-	if (fd < 0) {
-		/* Once more, for the reason. */
-		attr.log_buf = (uint64_t)(uintptr_t)log;
-		attr.log_size = sizeof(log);
-		attr.log_level = 1;
-		fd = bpf(BPF_PROG_LOAD, &attr);
-	}
 	if (fd < 0) {
 		fprintf(stderr, "%s", log);
 		no_real_time("the BPF program");

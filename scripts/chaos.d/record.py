@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A guest's output as a Record: events by class, findings of watches, measurements of probes."""
+"""A guest's output as a Record: events by class, findings of watches."""
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -21,33 +21,24 @@ FILES_SLACK = 8
 
 @dataclass
 class Record:
-    name: str                                       # roost, eevdf or the peer's
+    name: str                                       # roost or eevdf
     seed: int = 0
     events: Counter = field(default_factory=Counter)
-    did: dict = field(default_factory=dict)         # forks, stops by ptrace
     watches: dict = field(default_factory=dict)     # each watch's report about itself
     bad: list = field(default_factory=list)         # (watch, seconds, text)
-    probes: dict = field(default_factory=dict)      # name -> samples, p50, p99 and longest in us
     ejected: tuple | None = None                    # (seconds, reason)
     seconds: float = 0.0                            # of the guest's time
     host_s: float = 0.0
     sums: list = field(default_factory=list)
     memory: list = field(default_factory=list)      # (pid, kB, files)
-    absences: list = field(default_factory=list)    # (seconds, seconds of a CPU by itself)
     known: Counter = field(default_factory=Counter)     # warnings with causes in the kernel itself
-    logs: list = field(default_factory=list)
     ended: bool = False
     remembered: str = ""                            # the key by which the boot was known
 
     def feed(self, line):
-        if line.startswith("::log "):
-            self.logs.append(line[6:])
-            return
-        if not line.startswith("::"):
-            return
-        head, _, rest = line[2:].partition(" ")
+        head, _, rest = line.removeprefix("::").partition(" ")
         read = getattr(self, f"_{head}", None)
-        if read:
+        if read and line.startswith("::"):
             try:
                 read(rest)
             except (ValueError, IndexError):
@@ -55,10 +46,6 @@ class Record:
 
     def _event(self, rest):
         self.events[rest.split()[1]] += 1
-
-    def _did(self, rest):
-        name, n = rest.split()
-        self.did[name] = self.did.get(name, 0) + int(n)
 
     def _watch(self, rest):
         name, _, said = rest.partition(" ")
@@ -71,21 +58,12 @@ class Record:
     def _known(self, rest):
         self.known[re.sub(r"[0-9]+$", "N", rest.partition(" ")[2])] += 1
 
-    def _probe(self, rest):
-        name, *numbers = rest.split()
-        names = ("samples", "p50_us", "p99_us", "longest_us")
-        self.probes[name] = dict(zip(names, map(float, numbers)))
-
     def _ejected(self, rest):
         at, _, why = rest.partition(" ")
         self.ejected = (float(at), why)
 
     def _ran(self, rest):
         self.seconds = float(rest.split()[0])
-
-    def _back(self, rest):
-        _, whole, own = map(float, rest.split())
-        self.absences.append((whole, own))
 
     def _sums(self, rest):
         self.sums.append(rest)
@@ -128,14 +106,3 @@ class Record:
 
     def good(self):
         return not self.bad
-
-    def as_json(self):
-        return {
-            "name": self.name, "seed": self.seed, "good": self.good(), "seconds": self.seconds,
-            "host_s": round(self.host_s, 1), "remembered": self.remembered,
-            "events": dict(self.events), "did": self.did,
-            "watches": self.watches, "probes": self.probes, "absences_s": self.absences,
-            "bad": [{"watch": w, "at_s": at, "text": text} for w, at, text in self.bad],
-            "known": dict(self.known),
-            "ejected": self.ejected and {"at_s": self.ejected[0], "why": self.ejected[1]},
-        }

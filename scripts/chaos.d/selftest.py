@@ -5,8 +5,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from guests import Boot, Guests, Image, Memory, Subject, subject, topology
+from guests import EEVDF, Guests, Memory, Subject, roost
+from lab import Boot, topology
 from plan import Event
+from sums import Sums
 
 SECONDS = 8
 
@@ -72,17 +74,14 @@ class Acted(Guests):
     """Guests that print LINES at each boot, and remember in FOLDER."""
 
     def __init__(self, folder, lines, recalls=True, repeated=False):
-        self.memory, self.recalls, self.quiet, self.say = Memory(folder), recalls, True, print
+        self.memory, self.recalls, self.quiet = Memory(folder), recalls, True
         self.lines, self.repeated, self.boots = lines, repeated, 0
 
     def image(self, subject, plan):
-        image = Image()
-        image.data("chaos/plan", plan.text().encode())
-        image.data("chaos/under", subject.under.encode())
-        return image
+        return None
 
     def key(self, image, seed):
-        return f"{image.digest().hex()}-{seed}"
+        return "key"
 
     def boot(self, image, plan, seed, hear):
         self.boots += 1
@@ -91,62 +90,49 @@ class Acted(Guests):
         return Boot(wall_s=1.0, retried=self.repeated)
 
 
-ROOST, EEVDF = Subject("roost", "roost"), Subject("eevdf", "eevdf")
-PLAN, OTHER = (Fixed((at(ms, "pinned 7 n=2,cpus=1"),)) for ms in (500, 501))
 GOOD, BAD = ["::ran 8 8", "::end 0"], ["::bad waits 3.0 a task", "::end 0"]
+RUN, PEER = ((who, Fixed(()), 1) for who in (Subject("roost"), EEVDF))
 
 
-def boots_again(lines, who=ROOST, then=(), recalls=True, **how):
-    """Whether a boot that printed LINES is done again. THEN: (plan, seed) of the second run."""
+def boots(lines, *runs, **how):
+    """How many of these runs boot, if each boot prints these lines."""
     with tempfile.TemporaryDirectory() as folder:
-        Acted(Path(folder), lines, **how).run(who, PLAN, 1, keep=False)
-        second = Acted(Path(folder), lines, recalls)
-        second.run(who, *(then or (PLAN, 1)), keep=False)
-        return second.boots == 1
+        guests = Acted(Path(folder), lines, **how)
+        for run in runs:
+            guests.run(*run, keep=False)
+        return guests.boots
 
 
 def judged_as_before():
     with tempfile.TemporaryDirectory() as folder:
         guests = Acted(Path(folder), BAD)
-        first, second = (guests.run(EEVDF, PLAN, 1, keep=False) for _ in range(2))
+        first, second = (guests.run(*PEER, keep=False) for _ in range(2))
         return second.remembered and first.bad == second.bad == [("waits", 3.0, "a task")]
-
-
-def judged_bad_now():
-    """A record that was good, and is not by today's rules, is booted again and forgotten."""
-    with tempfile.TemporaryDirectory() as folder:
-        guests = Acted(Path(folder), GOOD)
-        guests.run(ROOST, PLAN, 1, keep=False)
-        guests.run(ROOST, PLAN, 1, wanted=lambda _: False, keep=False)
-        guests.run(ROOST, PLAN, 1, keep=False)
-        return guests.boots == 3
 
 
 def broken_is_unknown():
     """A kept file without the output of a whole boot is no boot, whichever scheduler it is of."""
     with tempfile.TemporaryDirectory() as folder:
         guests = Acted(Path(folder), GOOD)
-        known = guests.key(guests.image(EEVDF, PLAN), 1)
         kept = ("", "[]", '{"lines": "::end 0", "host_s": 1}', '{"lines": [], "host_s": 1}')
         for text in kept:
-            (Path(folder) / known).write_text(text)
-            guests.run(EEVDF, PLAN, 1, keep=False)
+            (Path(folder) / "key").write_text(text)
+            guests.run(*PEER, keep=False)
         return guests.boots == len(kept)
 
 
 def memory_rules():
     """What is remembered, as (claim, holds)."""
-    return (("a good boot is remembered", not boots_again(GOOD)),
-            ("a bad one of scx_roost is not", boots_again(BAD)),
-            ("of other schedulers it is", not boots_again(BAD, EEVDF)),
-            ("one that did not end is not", boots_again(GOOD[:1])),
-            ("one that QEMU spoilt and that was repeated is not", boots_again(GOOD, repeated=True)),
-            ("another plan is another boot", boots_again(GOOD, then=(OTHER, 1))),
-            ("another seed is another boot", boots_again(GOOD, then=(PLAN, 2))),
-            ("without memory each boot is done", boots_again(GOOD, recalls=False)),
+    refused = (*RUN, lambda _: False)
+    return (("a good boot is remembered", boots(GOOD, RUN, RUN) == 1),
+            ("a bad one of scx_roost is not", boots(BAD, RUN, RUN) == 2),
+            ("of the kernel's own scheduler it is", boots(BAD, PEER, PEER) == 1),
+            ("one that did not end is not", boots(GOOD[:1], RUN, RUN) == 2),
+            ("one that QEMU spoilt and that was repeated is not", boots(GOOD, RUN, RUN, repeated=True) == 2),
+            ("without memory each boot is done", boots(GOOD, RUN, RUN, recalls=False) == 2),
             ("a broken file is no boot", broken_is_unknown()),
             ("what is remembered is judged as it was", judged_as_before()),
-            ("one that is judged bad now is done again and forgotten", judged_bad_now()))
+            ("one that is judged bad now is done again and forgotten", boots(GOOD, RUN, refused, RUN) == 3))
 
 
 def online():
@@ -155,22 +141,18 @@ def online():
     return [topology(word).online for word in words] == [12, 5, 9, 2, 6, 6]
 
 
-def run(guests, roost):
-    """The number of claims that do not hold and of faults that were not found."""
-    missed = 0
-    claims = [(f"memory: {claim}", holds) for claim, holds in memory_rules()]
-    for claim, holds in (*claims, ("plan: only of CPUs that are online", online())):
-        missed += not holds
-        print(f"{'ok' if holds else 'not ok'} - {claim}", flush=True)
-    subjects = {"eevdf": subject("eevdf"), "roost": subject("roost", roost)}
+def run(guests, program):
+    """The exit status: 0 if all claims hold and all faults were found."""
+    sums = Sums()
+    for claim, holds in memory_rules():
+        sums.say(holds, f"memory: {claim}")
+    sums.say(online(), "plan: only of CPUs that are online")
+    subjects = {"eevdf": EEVDF, "roost": roost(program)}
     for fault in FAULTS:
         record = guests.run(subjects[fault.under], Fixed(fault.events), 1, keep=False,
                             wanted=lambda r, fault=fault: not verdict(fault, r))
         wrong = verdict(fault, record)
-        missed += bool(wrong)
         who = ", ".join(sorted(fault.watches)) or "none"
         known = f" (remembered, {record.remembered[:16]})" if record.remembered else ""
-        print(f"{'not ok' if wrong else 'ok'} - planted: {fault.name}; to be found by: {who}"
-              + known + (f". {wrong}" if wrong else ""), flush=True)
-    print(f"{len(FAULTS)} faults planted, {missed} results not as expected")
-    return missed
+        sums.say(not wrong, f"planted: {fault.name}; to be found by: {who}{known}{wrong and f'. {wrong}'}")
+    return sums.end()

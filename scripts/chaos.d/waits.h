@@ -52,8 +52,6 @@ struct waits {
 	int nr_waiting;
 	int64_t longest_ns, longest_excused_ns;
 	char longest[160];
-	long looks, tasks_seen;
-	int64_t spent_ns;
 	int period;
 };
 
@@ -68,28 +66,9 @@ struct stat_line {
 	int parent, nice, cpu, policy;
 };
 
-/* Returns the next number at @at and moves @at behind it. -1 with @at unmoved: there is none. */
-static int64_t next_number(const char **at)
-{
-	const char *c = *at;
-	int64_t n = 0;
-	bool minus;
-
-	while (*c == ' ')
-		c++;
-	minus = *c == '-';
-	c += minus;
-	if (*c < '0' || *c > '9')
-		return -1;
-	for (; *c >= '0' && *c <= '9'; c++)
-		n = n * 10 + (*c - '0');
-	*at = c;
-	return minus ? -n : n;
-}
-
 static bool parse_stat(const char *text, struct stat_line *to)
 {
-	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *at;
+	char *open = strchr(text, '('), *close = strrchr(text, ')'), *at;
 
 	if (!open || !close || strlen(close) < 4)
 		return false;
@@ -97,7 +76,7 @@ static bool parse_stat(const char *text, struct stat_line *to)
 	to->state = close[2];
 	at = close + 3;
 	for (int field = 4; field <= 41; field++) {
-		int64_t n = next_number(&at);
+		int64_t n = strtoll(at, &at, 10);
 
 		if (field == 4)
 			to->parent = n;
@@ -149,14 +128,13 @@ static bool read_stat(struct waits *w, int tid, struct stat_line *to)
 
 static bool read_schedstat(struct waits *w, int tid, int64_t *ran_ns, int64_t *times)
 {
-	char text[128];
-	const char *at = text;
+	char text[128], *at;
 
 	if (!reread(&w->tasks[tid].schedstat, tid, "schedstat", text, sizeof(text)))
 		return false;
-	*ran_ns = next_number(&at);
-	next_number(&at);
-	*times = next_number(&at);
+	*ran_ns = strtoll(text, &at, 10);
+	strtoll(at, &at, 10);
+	*times = strtoll(at, NULL, 10);
 	return true;
 }
 
@@ -193,7 +171,6 @@ static void look_at_task(struct waits *w, int tid, int64_t now)
 			return;
 		}
 	}
-	w->tasks_seen++;
 	ran = !t->at_ns || t->ran_ns != ran_ns || t->times != times;
 	if (ran) {
 		t->runnable = t->asleep = t->told = false;
@@ -367,17 +344,13 @@ static void look_at_waits(struct waits *w, int64_t now, int64_t passed_ns)
 	}
 	forget_old(w, now);
 	w->period++;
-	w->looks++;
-	w->spent_ns += now_ns() - now;
 }
 
 static void tell_waits(const struct waits *w)
 {
-	tell("::watch waits longest %.1f s by our class%s%s, longest behind real-time tasks %.1f s, limit %.1f s; "
-	     "%ld looks at %ld tasks, %.2f ms each",
+	tell("::watch waits longest %.1f s by our class%s%s, longest behind real-time tasks %.1f s, limit %.1f s",
 	     seconds(w->longest_ns), w->longest_ns ? " of " : "", w->longest,
-	     seconds(w->longest_excused_ns), seconds(WAIT_LIMIT_NS), w->looks,
-	     w->looks ? w->tasks_seen / w->looks : 0, w->looks ? w->spent_ns / 1e6 / w->looks : 0);
+	     seconds(w->longest_excused_ns), seconds(WAIT_LIMIT_NS));
 }
 
 #endif /* CHAOS_WAITS_H */

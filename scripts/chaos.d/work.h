@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Loads of this project: affinity storms that check where they run, real-time and deadline tasks,
- * tracing, steps of the clock.
+ * tracing.
  */
 #ifndef CHAOS_WORK_H
 #define CHAOS_WORK_H
@@ -211,7 +211,6 @@ static int deadline(int argc, char **argv)
 static int trace(int argc, char **argv)
 {
 	int64_t until = work_ends(argv[0]);
-	long stops = 0;
 
 	while (now_ns() < until) {
 		pid_t pid = fork();
@@ -227,7 +226,7 @@ static int trace(int argc, char **argv)
 			waitpid(pid, NULL, 0);
 			return 1;
 		}
-		for (int i = 0; i < 50 && now_ns() < until; i++, stops++) {
+		for (int i = 0; i < 50 && now_ns() < until; i++) {
 			usleep(1000);
 			ptrace(PTRACE_INTERRUPT, pid, 0, 0);
 			if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
@@ -237,22 +236,6 @@ static int trace(int argc, char **argv)
 		}
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
-	}
-	tell("::did ptrace-stops %ld", stops);
-	return 0;
-}
-
-/* clock SECONDS...: moves the wall clock by each of these, a moment apart. */
-static int step_clock(int argc, char **argv)
-{
-	struct timespec t;
-
-	for (int i = 0; i < argc; i++) {
-		clock_gettime(CLOCK_REALTIME, &t);
-		t.tv_sec += atol(argv[i]);
-		if (clock_settime(CLOCK_REALTIME, &t))
-			return 1;
-		usleep(300000);
 	}
 	return 0;
 }

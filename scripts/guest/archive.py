@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -20,13 +21,13 @@ class LabError(Exception):
 
 
 def say(text):
-    print(f"lab: {text}", file=sys.stderr, flush=True)
+    print(f"{Path(sys.argv[0]).stem}: {text}", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
 def fetching():
-    """One process fetches at a time. Whoever waited looks again whether it still has to. A process that fetches inside of
-    another fetch would wait for itself."""
+    """One process fetches at a time. Whoever waited looks again whether it still has to. A process that fetches inside
+    of another fetch would wait for itself."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / "fetching", "w") as lock:
         try:
@@ -56,10 +57,7 @@ def mirror():
 
 def codename():
     """The Debian release of this machine."""
-    for line in Path("/etc/os-release").read_text().splitlines():
-        if line.startswith("VERSION_CODENAME="):
-            return line.split("=", 1)[1].strip('"')
-    return "stable"
+    return platform.freedesktop_os_release().get("VERSION_CODENAME", "stable")
 
 
 class Archive:

@@ -23,8 +23,10 @@ LIMIT_S = 1200
 PROGRAMS = ("hackbench", "stress-ng")
 # What scx_roost does instead of running.
 NO_RUN = ("--monitor", "--help-stats", "--help-all", "-V", "--version", "topology", "doctor", "ctl", "exec", "status",
-          "stop", "features", "presets", "profiles", "config", "completions", "man", "help", "monitor", "export", "ab", "tune")
-WORKS = {"hackbench": "messages (hackbench)", "stress-ng": "computing (stress-ng)", "fork-wait": "forks (fork and wait)"}
+          "stop", "features", "presets", "profiles", "config", "completions", "man", "help", "monitor", "export", "ab",
+          "tune")
+WORKS = {"hackbench": "messages (hackbench)", "stress-ng": "computing (stress-ng)",
+         "fork-wait": "forks (fork and wait)"}
 # Of a hundred wakeups.
 PLACES = {"idle_core_pct": "to a wholly idle core", "previous_pct": "to the CPU where it ran last",
           "other_llc_pct": "to another cache"}
@@ -115,7 +117,8 @@ def meaning(values, emulated):
 def shell(kernel, args, options):
     image = guest_image(kernel, options)
     # As in tests on the host's clock: a machine that the host holds up is no stall.
-    image.job(f"export SCX_TIMEOUT_MS=30000\necho \"scx_roost $(cat /demo.args) starts it; 'poweroff -f' or Ctrl-A X leaves\"\n{PROMPT}")
+    image.job("export SCX_TIMEOUT_MS=30000\n"
+              f"echo \"scx_roost $(cat /demo.args) starts it; 'poweroff -f' or Ctrl-A X leaves\"\n{PROMPT}")
     boot(kernel, image, args.topology, args.accel, interactive=True)
     return 0
 
@@ -162,7 +165,7 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     ap.add_argument("--shell", action="store_true", help="a prompt in the guest")
     ap.add_argument("--topology", type=topology_word, default="16")
-    ap.add_argument("--kernel", default=DEFAULT_PREFIX, help=f"version prefix of the Debian kernel (default {DEFAULT_PREFIX})")
+    ap.add_argument("--kernel", default=DEFAULT_PREFIX, help=f"version of the Debian kernel (default {DEFAULT_PREFIX})")
     args, options = ap.parse_known_args()
     try:
         check(options)

@@ -45,12 +45,12 @@ import json
 import os
 import re
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import types
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +62,7 @@ from lab import (DEFAULT_PREFIX, MATRIX, NEWEST, OLDEST, Image, Kernel, LabError
                  boot, compile_static, topology, topology_word)
 from image import PROGRAM_MODE                                               # noqa: E402
 from memory import Memory, key                                              # noqa: E402
+from sums import Sums                                                       # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
 TESTS = TOP / "tests/guest"
@@ -95,17 +96,15 @@ class Test:
     topology: str
     accel: str
     timeout_s: int
-    quick: str                  # kernels of the matrix that it runs on too: 'yes' is all of them, or prefixes
-    usual: bool                 # its machine has 8 CPUs, or is the test's only one
-    odd: bool                   # its machine is tried on the oldest and the newest kernel too
-    own_boot: bool
-    twice: bool
-    kernel: str                 # prefix of the only kernel it is for, or ''
-    long: bool
-    # 'policy': tests/policy in the guest; 'faults': such a scheduler; 'embed'; 'rustland';
-    # 'rt-app'; 'page'; 'systemd'; 'package'; or ''
-    needs: str
-    append: str                 # more words for the kernel's command line
+    quick: str = ""             # kernels of the matrix that it runs on too: 'yes' is all of them, or prefixes
+    usual: bool = True          # its machine has 8 CPUs, or is the test's only one
+    odd: bool = False           # its machine is tried on the oldest and the newest kernel too
+    own_boot: bool = False
+    twice: bool = False
+    kernel: str = ""            # prefix of the only kernel it is for
+    long: bool = False
+    needs: str = ""
+    append: str = ""            # more words for the kernel's command line
 
 
 @dataclass
@@ -138,7 +137,7 @@ def read_tests():
             except LabError as e:
                 raise LabError(f"{path.name}: {e}") from e
             if shape not in shapes:
-                raise LabError(f"{path.name}: '# odd:', '# long:' or '# always:' has {shape}, which '# topology:' has not")
+                raise LabError(f"{path.name}: '# topology:' lacks {shape} of '# odd:', '# long:' or '# always:'")
         for shape in shapes:
             yes = {key for key, value in head.items() if value == "yes"}
             turn = "always" in yes or shape in always or has_turn(f"{path.stem}/{shape}")
@@ -195,67 +194,63 @@ class Contents:
     """The guests' files, built and read before the first boot: later edits and builds change no test."""
 
     def __init__(self, scheduler, tests, require):
-        policy = any(t.needs == "policy" for t in tests) and test_program("policy", "test", "--no-run", "--test")
-        self.common, self.policy, self.systemd = Image(), Image(), Image()
-        self.units, self.package = Image(), Image()
+        self.scripts = {t.name: script_of(t) for t in tests}
+        needs = {t.needs for t in tests}
+        # In each guest; and in those alone that need it.
+        self.common, self.special = Image(), {need: Image() for need in ("policy", *OF_SYSTEMD)}
+        if "policy" in needs:
+            self.special["policy"].program(test_program("policy", "test", "--no-run", "--test"), "bin/policy")
+            for table in sorted((TOP / "tests/cases").glob("*.txt")):
+                self.special["policy"].file(table, f"tests/cases/{table.name}")
         self.common.program(scheduler, "bin/scx_roost")
-        if any(t.needs == "faults" for t in tests):
+        if "faults" in needs:
             faulty = test_program("faulty", "build", "--features", "faults", "--example")
             self.common.program(faulty, "bin/scx_roost_spin")
             self.common.program(faulty, "bin/scx_roost_old")
-        if any(t.needs == "embed" for t in tests):
+        if "embed" in needs:
             self.common.program(test_program("embed", "build", "--example"), "bin/embed")
-        if any(t.needs == RUSTLAND for t in tests):
+        if RUSTLAND in needs:
             rustland = test_program(RUSTLAND, "build", "--features", RUSTLAND, "--example")
             self.common.program(rustland, "bin/rustland")
             self.common.data("rustland/scx_roost", IN_RUST, PROGRAM_MODE)
-        if any(t.needs == "rt-app" for t in tests):
+        if "rt-app" in needs:
             self.common.program("rt-app")
             self.common.program(test_program("roost-sim", "build", "--bin"), "bin/roost-sim")
             for file in sorted(TESTS.glob("*.json")):
                 self.common.file(file, f"tests/{file.name}")
-        if any(t.needs == "page" for t in tests):
+        if "page" in needs:
             self.common.file(TOP / "docs/tutorial/first-hour.md", "tests/first-hour.md")
         for program in (*TOOLS, *build_tools()):
             self.common.program(program)
         self.common.file(TESTS / "lib.sh", "tests/lib.sh")
         self.common.file(Path(__file__).resolve().parent / "run-tests", "job")
-        self.scripts = {t.name: script_of(t) for t in tests}
-        if policy:
-            self.policy.program(policy, "bin/policy")
-            for table in sorted((TOP / "tests/cases").glob("*.txt")):
-                self.policy.file(table, f"tests/cases/{table.name}")
+        if needs.intersection(OF_SYSTEMD):
+            files = files_of_systemd(require)
+            for need in OF_SYSTEMD:
+                self.special[need].files.update(files)
+        self.special["systemd"].file(TOP / "contrib/scx_roost.service", "etc/systemd/system/scx_roost.service")
+        if "package" in needs:
+            package.add(self.special["package"], scheduler)
 
-        if any(t.needs in OF_SYSTEMD for t in tests):
-            self.add_systemd(require)
-        if any(t.needs == "systemd" for t in tests):
-            self.units.file(TOP / "contrib/scx_roost.service", "etc/systemd/system/scx_roost.service")
-        if any(t.needs == "package" for t in tests):
-            package.add(self.package, scheduler)
 
-    def add_systemd(self, require):
-        """If its packages are unavailable, the test skips itself and gives the reason."""
+def files_of_systemd(require):
+    """If its packages are unavailable, the test skips itself and gives the reason."""
+    image = Image()
+    try:
+        systemd.add(image)
+    except LabError as e:
+        if require:
+            raise
         image = Image()
-        try:
-            systemd.add(image)
-            self.systemd = image
-        except LabError as e:
-            if require:
-                raise
-            self.systemd.data("tests/no-systemd", f"{e}\n".encode())
+        image.data("tests/no-systemd", f"{e}\n".encode())
+    return image.files
 
 
 def image_for(kernel, contents, tests, times):
     image = Image(kernel)
     image.files.update(contents.common.files)
-    if any(t.needs == "policy" for t in tests):
-        image.files.update(contents.policy.files)
-    if any(t.needs in OF_SYSTEMD for t in tests):
-        image.files.update(contents.systemd.files)
-    if any(t.needs == "systemd" for t in tests):
-        image.files.update(contents.units.files)
-    if any(t.needs == "package" for t in tests):
-        image.files.update(contents.package.files)
+    for need in contents.special.keys() & {t.needs for t in tests}:
+        image.files.update(contents.special[need].files)
     for name in {t.name for t in tests}:
         image.data(f"tests/{name}.sh", contents.scripts[name])
     image.data("tests/list", "".join(f"{t.name} {t.timeout_s}\n" for t in tests).encode())
@@ -282,11 +277,10 @@ def expected_s(tests):
 class Run:
     """All tests of one call; boots run side by side, outcomes are printed as they come."""
 
-    def __init__(self, contents, times, verbose, recalls, memory=None):
+    def __init__(self, contents, times, verbose, recalls):
         self.contents, self.times, self.verbose = contents, times, verbose
-        self.recalls, self.memory, self.remembered = recalls, memory or Memory(), 0
-        self.qemu = Qemu.for_tests()
-        self.outcomes, self.lock = [], threading.Lock()
+        self.recalls, self.memory, self.remembered = recalls, Memory(), 0
+        self.qemu, self.outcomes, self.lock = Qemu.for_tests(), [], threading.Lock()
 
     def record(self, outcome):
         with self.lock:
@@ -304,15 +298,12 @@ class Run:
         append = f"{FAST_KERNEL} {tests[0].append}".strip()
         return kernel, image, tests[0].topology, tests[0].accel, self.qemu, append
 
-    def boot(self, kernel, tests, limit, **more):
-        *machine, append = self.inputs(kernel, tests)
-        return boot(*machine, append=append, limit_s=limit, **more)
-
     def boot_or_recall(self, kernel, tests):
         """A boot that has passed before, with the same bytes, is not repeated. A failed one is forgotten. A test
         whose boot is done twice compares two boots, so it always runs."""
         known = None if tests[0].twice else key(*self.inputs(kernel, tests))
-        seconds = known and self.recalls and self.memory.recall(known, [t.name for t in tests])
+        seconds = known and self.recalls and self.memory.recall(
+            known, lambda kept: {t.name: float(kept[t.name]) for t in tests})
         label = f"{kernel.release} {tests[0].topology}/{tests[0].accel}"
         if seconds:
             for t in tests:
@@ -323,11 +314,9 @@ class Run:
         boots = self.boot_tests(kernel, tests, mine)
         if not known:
             return
-        passed = {t.name: mine[t.name].seconds for t in tests if t.name in mine and mine[t.name].verdict == "passed"}
-        if boots == 1 and len(passed) == len(tests) and known == key(*self.inputs(kernel, tests)):
-            self.memory.keep(known, passed)
-        elif len(passed) < len(tests):
-            self.memory.forget(known)
+        passed = {name: outcome.seconds for name, outcome in mine.items() if outcome.verdict == "passed"}
+        good = boots == 1 and len(passed) == len(tests) and known == key(*self.inputs(kernel, tests))
+        self.memory.settle(known, good, passed)
 
     def boot_tests(self, kernel, tests, mine):
         """One boot; a test that hangs it fails, and the later tests get another boot. mine: the outcomes, by test.
@@ -338,7 +327,7 @@ class Run:
             first = tests[0]
             label = f"{kernel.release} {first.topology}/{first.accel}"
             sections = Sections(tests, lambda *section, label=label: self.judge(label, mine, *section))
-            r = self.boot(kernel, tests, boot_limit_s(first), on_line=sections.feed, retry=False)
+            r = boot(*self.inputs(kernel, tests), limit_s=boot_limit_s(first), on_line=sections.feed, retry=False)
             done = sections.ended
             if done < len(tests) and r.hit_tcg_race() and not raced:
                 print(f"# {label}: QEMU's int3 race spoilt {tests[done].name}: running it again, once", flush=True)
@@ -354,7 +343,7 @@ class Run:
         return boots
 
     def compare(self, label, kernel, tests, first):
-        again = self.boot(kernel, tests, boot_limit_s(tests[0]) + test_limit_s(tests[0]))
+        again = boot(*self.inputs(kernel, tests), limit_s=boot_limit_s(tests[0]) + test_limit_s(tests[0]))
         diff = list(difflib.unified_diff(first.lines, again.lines, "first boot", "second boot", lineterm="", n=0))
         self.record(Outcome(f"{label} {tests[0].name}: second boot prints the same", "failed" if diff else "passed",
                             f"{len(diff)} lines of difference" if diff else "", diff[:20], host_s=again.wall_s))
@@ -461,7 +450,8 @@ def parse_args():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("test", nargs="*", help="names of tests (default: all)")
     ap.add_argument("--kernel", action="append", help=f"version prefix (default {DEFAULT_PREFIX})")
-    ap.add_argument("--matrix", action="store_true", help=f"the quick tests on {', '.join(MATRIX)}, less {DEFAULT_PREFIX}")
+    ap.add_argument("--matrix", action="store_true",
+                    help=f"the quick tests on {', '.join(MATRIX)}, less {DEFAULT_PREFIX}")
     ap.add_argument("--every-kernel", action="store_true", help="all tests on each kernel of the matrix")
     ap.add_argument("--times", type=int, default=1,
                     help="factor for the time of random tests (shapes); reload repeats 50 times")
@@ -479,85 +469,59 @@ def parse_args():
 
 def self_test():
     """Each input of a boot, changed by a byte, is another key; only a boot that passed as a whole, at once, is kept."""
-    checks = {}
-    with tempfile.TemporaryDirectory() as folder:
-        def file(name, content):
-            path = Path(folder) / name
-            path.write_bytes(content)
-            path.chmod(0o755)
-            return path
+    sums = Sums()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        qemu = folder / "qemu"
+        qemu.write_text("q")
 
-        def image(content):
-            image = Image()
+        def inputs(kernel="k", content=b"a", shape="8", accel="icount", append="quiet"):
+            image, vmlinuz = Image(), folder / f"vmlinuz-{kernel}"
             image.data("bin/program", content)
-            return image
+            vmlinuz.write_text(kernel)
+            return Kernel("7.2", vmlinuz, None), image, shape, accel, Qemu((str(qemu),), (9, 0)), append
 
-        def kernel(content):
-            return Kernel("7.2", file(f"vmlinuz-{content}", content.encode()), None)
-
-        exe = file("qemu", b"q")
-        qemu = Qemu((str(exe),), (9, 0))
-        base = (kernel("k"), image(b"a"), "8", "icount", qemu, "quiet")
-        first = key(*base)
-        changed = {"kernel": (0, kernel("K")), "image": (1, image(b"A")), "topology": (2, "4"), "arguments": (5, "quieT")}
-        for what, (at, new) in changed.items():
-            checks[f"another byte of the {what} is another boot"] = key(*base[:at], new, *base[at + 1:]) != first
-        checks["another seed is another boot"] = key(*base, seed=1) != first
-        exe.write_bytes(b"Q2")
-        checks["another byte of QEMU is another boot"] = key(*base) != first
-        checks["without icount there is no key"] = key(*base[:3], "tcg", *base[4:]) is None
-        for what, wanted in run_of_fakes(Path(folder), base).items():
-            checks[what] = wanted
-    for what, good in checks.items():
-        print("ok" if good else "not ok", what)
-    bad = sum(not good for good in checks.values())
-    print(f"{len(checks) - bad} passed, {bad} failed, 0 skipped")
-    return 1 if bad else 0
+        first = key(*inputs())
+        others = {"kernel": inputs(kernel="K"), "image": inputs(content=b"A"), "topology": inputs(shape="4"),
+                  "arguments": inputs(append="quieT")}
+        for what, other in others.items():
+            sums.say(key(*other) != first, f"another byte of the {what} is another boot")
+        sums.say(key(*inputs(), seed=1) != first, "another seed is another boot")
+        sums.say(key(*inputs(accel="tcg")) is None, "without icount there is no key")
+        remembered_boots(sums, folder, inputs())
+        qemu.write_text("Q2")
+        sums.say(key(*inputs()) != first, "another byte of QEMU is another boot")
+    return sums.end()
 
 
-def run_of_fakes(folder, base):
-    """What Run stores and recalls of simulated boots."""
-    tests = [Test(name, "8", "icount", 10, "", True, False, False, False, "", False, "", "") for name in ("one", "two")]
+def remembered_boots(sums, folder, inputs):
+    """What Run stores and recalls of boots that are only acted."""
+    good, failed = (1, "passed", "passed"), (1, "passed", "failed")
+    tests = [Test(name, "8", "icount", 10) for name in ("one", "two")]
 
-    class Acted(Run):
-        def __init__(self, memory, boots, verdicts, recalls=True):
-            self.verbose, self.recalls, self.memory, self.remembered = False, recalls, memory, 0
-            self.outcomes, self.lock = [], threading.Lock()
-            self.act, self.done = (boots, verdicts), 0
+    def boots(*acts, tests=tests):
+        """How many of these boots are done. Of each: how often QEMU starts, and the verdicts on the tests."""
+        done = []
 
-        def inputs(self, _kernel, _tests):
-            return base
+        def act(_kernel, tests, mine):
+            done.append(now)
+            mine.update({t.name: Outcome(t.name, verdict) for t, verdict in zip(tests, now[1:])})
+            return now[0]
 
-        def boot_tests(self, _kernel, tests, mine):
-            self.done += 1
-            boots, verdicts = self.act
-            mine.update({t.name: Outcome(t.name, v, seconds=1.0) for t, v in zip(tests, verdicts)})
-            return boots
+        run = types.SimpleNamespace(memory=Memory(Path(tempfile.mkdtemp(dir=folder))), remembered=0, boot_tests=act,
+                                    inputs=lambda *_: inputs, record=lambda _: None)
+        for now in acts:
+            run.recalls = now == good
+            Run.boot_or_recall(run, inputs[0], tests)
+        return len(done)
 
-        def record(self, outcome):
-            self.outcomes.append(outcome)
-
-    def booted_again(*act, between=None):
-        """Whether a second run boots, given the outcome of the first."""
-        memory = Memory(folder / f"passed-{len(list(folder.iterdir()))}")
-        memory.keep("other", {})
-        Acted(memory, *act).boot_or_recall(base[0], tests)
-        if between:
-            Acted(memory, *between, recalls=False).boot_or_recall(base[0], tests)
-        second = Acted(memory, 1, ("passed", "passed"))
-        second.boot_or_recall(base[0], tests)
-        return second.done == 1
-
-    good = (1, ("passed", "passed"))
-    twice = Acted(Memory(folder / "twice"), *good)
-    for _ in range(2):
-        twice.boot_or_recall(base[0], [dataclasses.replace(tests[0], twice=True)])
-    return {"a boot that passed is recalled": not booted_again(*good),
-            "one that failed is not": booted_again(1, ("passed", "failed")),
-            "nor one that was skipped in part": booted_again(1, ("passed", "skipped")),
-            "nor one that took two boots": booted_again(2, ("passed", "passed")),
-            "a failure forgets an earlier pass": booted_again(*good, between=(1, ("passed", "failed"))),
-            "what compares two boots is always done": twice.done == 2}
+    sums.say(boots(good, good) == 1, "a boot that passed is recalled")
+    sums.say(boots(failed, good) == 2, "one that failed is not")
+    sums.say(boots((1, "passed", "skipped"), good) == 2, "nor one that was skipped in part")
+    sums.say(boots((2, "passed", "passed"), good) == 2, "nor one that took two boots")
+    sums.say(boots(good, failed, good) == 3, "a failure forgets an earlier pass")
+    compared = [dataclasses.replace(tests[0], twice=True)]
+    sums.say(boots(good, good, tests=compared) == 2, "what compares two boots is always done")
 
 
 def main():
@@ -573,7 +537,8 @@ def main():
         if args.list:
             for _, tests in plan:
                 for t in tests:
-                    print(t.name, t.topology, t.accel, f"{t.timeout_s}s", "quick" if t.quick else "long" if t.long else "")
+                    kind = "quick" if t.quick else "long" if t.long else ""
+                    print(t.name, t.topology, t.accel, f"{t.timeout_s}s", kind)
             return 0
         contents = Contents(args.scheduler, [t for _, tests in plan for t in tests], args.require_vm)
         # A test that is named, or whose output is wanted, is done.
@@ -596,7 +561,7 @@ def main():
             print(f"FAILED {o.name}: {o.reason}")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     if run.remembered:
-        print(f"# {run.remembered} of the passed are remembered from boots with the same bytes; --no-memory repeats them")
+        print(f"# {run.remembered} of the passed are remembered from boots with the same bytes; --no-memory repeats")
     print(f"# {len(boots)} boots, {time.monotonic() - start:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU time")
     print(", ".join(f"{n} {v}" for v, n in counts.items()))
     return 1 if counts["failed"] or not run.outcomes else 0

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from archive import CACHE, LabError
 
@@ -24,7 +24,8 @@ class Image:
 
     def __init__(self, kernel=None):
         self.files = {}         # path without leading slash -> (mode, bytes)
-        self.program(_busybox(), "bin/busybox")
+        # The static one: the guest has no other shell.
+        self.program("busybox")
         self.file(INIT, "init", PROGRAM_MODE)
         self.data("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
         self.data("etc/group", b"root:x:0:\nnogroup:x:65534:\n")
@@ -62,7 +63,8 @@ class Image:
         self.data("job", script.encode(), PROGRAM_MODE)
 
     def _entries(self):
-        names = sorted({*EMPTY_DIRS, *self.files, *(p for n in self.files for p in _parents(n))})
+        folders = {str(p) for name in self.files for p in PurePath(name).parents if p.name}
+        names = sorted({*EMPTY_DIRS, *self.files, *folders})
         for ino, name in enumerate(names, 1):
             mode, content = self.files.get(name, (DIR_MODE, b""))
             yield _entry(name, ino, mode, content)
@@ -82,15 +84,15 @@ class Image:
 
 
 def compile_static(src, exe, *flags):
-    """A C program for the guest, which has none of the host's libraries. Compiled again when the source, a header beside
-    it, a table of the BPF half or this file is newer. Whole at any time, because another run may read it."""
+    """A C program for the guest, which has none of the host's libraries. Compiled again when the source, a header
+    beside it, a table of the BPF half or this file is newer. Whole at any time, because another run may read it."""
     inputs = (src, Path(__file__), *src.parent.glob("*.h"), *TABLES.glob("*.tbl.h"))
     if exe.exists() and exe.stat().st_mtime > max(p.stat().st_mtime for p in inputs):
         return exe
     exe.parent.mkdir(parents=True, exist_ok=True)
     part = exe.with_suffix(f".{os.getpid()}")
-    cmd = [os.environ.get("CC", "gcc"), "-O2", "-Wall", "-Werror", "-static", "-pthread", *flags, "-o", part, src, "-lm"]
-    if subprocess.run(cmd).returncode:
+    cmd = [os.environ.get("CC", "gcc"), "-O2", "-Wall", "-Werror", "-static", "-pthread", *flags]
+    if subprocess.run([*cmd, "-o", part, src, "-lm"]).returncode:
         raise LabError(f"{src.name} does not compile: see the messages above")
     part.replace(exe)
     return exe
@@ -104,19 +106,6 @@ def _libraries(program, search):
         raise LabError(f"{program} lacks {', '.join(missing) or 'its loader'}: remove the folder of {CACHE} that it is "
                        "in, so that it is fetched again")
     return re.findall(r"=> (/\S+)", p.stdout) + re.findall(r"^\s*(/\S+)", p.stdout, re.M)
-
-
-def _busybox():
-    """The static one: the guest has no other shell."""
-    for exe in ("/bin/busybox", "/usr/bin/busybox"):
-        if os.path.exists(exe):
-            return exe
-    raise LabError("busybox was not found: install it (Debian: apt-get install busybox-static)")
-
-
-def _parents(name):
-    parts = name.split("/")[:-1]
-    return ["/".join(parts[:i + 1]) for i in range(len(parts))]
 
 
 def _entry(name, ino, mode, content):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Kernels with sched_ext, by version prefix: Debian's, or built from Debian's source. A QEMU that is new enough for plugins."""
+"""Kernels with sched_ext, by version prefix: Debian's, or built from Debian's source. A QEMU that has plugins."""
 import hashlib
 import os
 import re
@@ -40,17 +40,17 @@ class Kernel:
     config: Path | None         # some releases ship none; libbpf needs it only for kconfig externs
 
     @staticmethod
-    def get(prefix=DEFAULT_PREFIX, refresh=False):
-        """The newest Debian kernel whose version starts with prefix, of the rt flavour if that ends with -rt, else of the
-        cloud flavour, or one that is built here (BUILT); once there it is kept until refresh.
+    def get(prefix=DEFAULT_PREFIX):
+        """The newest Debian kernel whose version starts with prefix, of the rt flavour if that ends with -rt, else of
+        the cloud flavour, or one that is built here (BUILT); once there it is kept.
         ROOST_KERNEL (and ROOST_KCONFIG) name an image to be used in place of the default kernel."""
         given = os.environ.get("ROOST_KERNEL")
         if given and prefix == DEFAULT_PREFIX:
             return _given(Path(given))
-        if not refresh and (kept := _kept(prefix)):
+        if kept := _kept(prefix):
             return kept
         with fetching():
-            return not refresh and _kept(prefix) or _fetch(prefix)
+            return _kept(prefix) or _fetch(prefix)
 
 
 def _kept(prefix):
@@ -112,7 +112,7 @@ def _build(series):
     archive, package = Archive(f"source-{series}", (BUILT[series],)), f"linux-source-{series}"
     archive.update()
     if not archive.has(package):
-        raise NoSuchKernel(f"the package {package} is not in Debian's suite {BUILT[series]}: set ROOST_KERNEL to a kernel image")
+        raise NoSuchKernel(f"{package} is not in Debian's suite {BUILT[series]}: set ROOST_KERNEL to a kernel image")
     dest = _built(series)
     # What an interrupted build has left goes; its make may still write there.
     for left in dest.parent.glob("*.building.*"):
@@ -185,10 +185,8 @@ class Qemu:
     @staticmethod
     def with_plugins():
         """A QEMU whose plugin interface is reliable (9.1 or later): the system's, else one kept in the cache.
-        From 8.1 on icount's time is divided among the virtual CPUs. Before, one of them could use up the time until the
-        next timer, and another stood still for up to a second. Measured in QEMU 7.2 with 2 CPUs: a CPU had no event for
-        956 ms, and its running task was charged for all of it. To make up for that, the fair order let a task pinned
-        there wait for up to 2,178 ms. The same test in QEMU 10.0 had at most 2.9 ms."""
+        From 8.1 on icount's time is divided among the virtual CPUs. Before, one of them could use up the time until
+        the next timer: in QEMU 7.2 with 2 CPUs, the other had no event for up to 956 ms; in QEMU 10.0 for 2.9 ms."""
         if os.environ.get("ROOST_QEMU") or shutil.which("qemu-system-x86_64"):
             q = Qemu.system()
             if q.version >= PLUGIN_QEMU:

@@ -3,7 +3,6 @@
 """The virtual machine lab: real sched_ext kernels in QEMU, without installing any.
 
   lab.py kernel [PREFIX...]              fetch the newest kernel of each version, print release and path
-  lab.py qemu                            fetch a QEMU that can count instructions, print its command
   lab.py check                           say what a boot would use; exit status 1 and the reason when there can be none
   lab.py boot [--topology T] [--accel A] [--program P]... [--script FILE]   boot, run the script (default: a prompt)
 
@@ -26,7 +25,7 @@ PROMPT = "stty sane\nexec setsid -c sh\n"
 
 def _cmd_kernel(args):
     for prefix in args.prefix or [DEFAULT_PREFIX]:
-        k = Kernel.get(prefix, args.refresh)
+        k = Kernel.get(prefix)
         print(f"{k.release} {k.vmlinuz}")
 
 
@@ -36,11 +35,6 @@ def _cmd_check(_args):
     except LabError as e:
         print(e)
         return 1
-
-
-def _cmd_qemu(_args):
-    q = Qemu.with_plugins()
-    print(f"{q.version[0]}.{q.version[1]}", *q.cmd)
 
 
 def _cmd_boot(args):
@@ -62,10 +56,7 @@ def main():
     sub = ap.add_subparsers(required=True)
     k = sub.add_parser("kernel", help="fetch kernels")
     k.add_argument("prefix", nargs="*", help=f"version prefix (default {DEFAULT_PREFIX})")
-    k.add_argument("--refresh", action="store_true", help="look for a newer one than the cached one")
     k.set_defaults(run=_cmd_kernel)
-    q = sub.add_parser("qemu", help="fetch a QEMU")
-    q.set_defaults(run=_cmd_qemu)
     c = sub.add_parser("check", help="print what a boot would use")
     c.set_defaults(run=_cmd_check)
     b = sub.add_parser("boot", help="boot a guest", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
@@ -73,7 +64,7 @@ def main():
     b.add_argument("--topology", type=topology_word, default="8", help=f"the guest's machine: {SHAPES}")
     b.add_argument("--accel", choices=ACCELS, default="tcg", help="how time passes: emulated on the host's clock, "
                    "emulated with a clock that counts instructions, or KVM")
-    b.add_argument("--program", action="append", default=[], help="put this program on the guest's PATH; may be repeated")
+    b.add_argument("--program", action="append", default=[], help="a program for the guest's PATH; may be repeated")
     b.add_argument("--script", help="shell script that the guest runs before it powers off; without one, a prompt")
     b.add_argument("--seed", type=int, default=0, help="with icount: another date and command line, so another course")
     b.add_argument("--append", default="", help="more words for the kernel's command line")
@@ -83,7 +74,7 @@ def main():
     try:
         return args.run(args)
     except LabError as e:
-        print(f"lab: {e}", file=sys.stderr)
+        say(e)
         return 1
 
 

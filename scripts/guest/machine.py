@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -72,7 +71,8 @@ class Topology:
         smp = f"{self.cpus},maxcpus={self.cpus + self.spare},sockets={self.nodes},dies={self.llcs_per_node}"
         out = ["-m", str(self.memory_mib), "-smp", f"{smp},cores={cores},threads={self.threads}"]
         cpus = self.cpus + self.spare - (self.bare_node == "nomemory")
-        nodes = [f"memdev=m{i},cpus={cpus * i // self.nodes}-{cpus * (i + 1) // self.nodes - 1}" for i in range(self.nodes)]
+        first = [cpus * i // self.nodes for i in range(self.nodes + 1)]
+        nodes = [f"memdev=m{i},cpus={first[i]}-{first[i + 1] - 1}" for i in range(self.nodes)]
         nodes += {"nomemory": [f"cpus={cpus}"], "nocpus": [f"memdev=m{self.nodes}"]}.get(self.bare_node, [])
         if len(nodes) == 1:
             return out
@@ -86,10 +86,10 @@ class Topology:
 # Short names of the machines that most tests use.
 SHORT = {"8": "2x2x2", "16": "4x2x2", "64": "8x4x2", "2node": "2:1x2x2"}
 SHAPE = re.compile(r"(?:(\d+):)?(\d+)x(\d+)x(\d+)|(\d+)")
-SHAPES = ("LLCs x cores x threads, as 3x5x2; with nodes before it, as 2:1x2x2; or a number of cores with one LLC, as 12. "
-          f"Short: {', '.join(f'{name} is {shape}' for name, shape in SHORT.items())}. After it: +spare=6, cores of one LLC that are "
-          "possible and not present; +nomemory or +nocpus, a node without them; +maxcpus=5, +nr_cpus=9 or +nosmt, for "
-          "the kernel")
+SHAPES = ("LLCs x cores x threads, as 3x5x2; with nodes before it, as 2:1x2x2; or a number of cores with one LLC, as "
+          f"12. Short: {', '.join(f'{name} is {shape}' for name, shape in SHORT.items())}. After it: +spare=6, cores "
+          "of one LLC that are possible and not present; +nomemory or +nocpus, a node without them; +maxcpus=5, "
+          "+nr_cpus=9 or +nosmt, for the kernel")
 MAX_APIC_ID = 254               # of QEMU's machine without an interrupt remapper
 
 
@@ -178,7 +178,7 @@ def command(kernel, initrd, shape, accel, qemu, seed, append, extra, kernel_log,
             "-append", f"{COMMON_ARGS} roost_seed={seed} {topology(shape).kernel_words} {append}".strip(), *extra]
 
 
-def boot(kernel, image, shape="8", accel="tcg", qemu=None, seed=0, append="", extra=(), limit_s=300,
+def boot(kernel, image, shape="8", accel="tcg", qemu=None, append="", seed=0, extra=(), limit_s=300,
          on_line=None, interactive=False, retry=True):
     """Boot the image, run its job, power off. extra: more QEMU arguments (-plugin ...). on_line is called with each
     line of the job as it comes; a number that it returns is how many seconds of the host the guest has from then on,
@@ -187,7 +187,7 @@ def boot(kernel, image, shape="8", accel="tcg", qemu=None, seed=0, append="", ex
     args = (kernel, image, shape, accel, qemu or Qemu.for_tests(), seed, append, extra, limit_s, on_line, interactive)
     r = _boot_once(*args)
     if retry and r.hit_tcg_race():
-        say(f"QEMU's '{TCG_PATCHING_RACE}' (a race of TCG while the guest patches its code): this boot is repeated once")
+        say(f"QEMU's '{TCG_PATCHING_RACE}' (a race of TCG while the guest patches its code): this boot is repeated")
         r = _boot_once(*args)
         r.retried = True
     return r
@@ -280,5 +280,5 @@ def kvm_works(kernel, shape="8"):
         memo.parent.mkdir(parents=True, exist_ok=True)
         memo.write_text("yes" if good else "no")
         if not good:
-            print("lab: KVM is there but does not boot this guest as wanted: emulating (slower)", file=sys.stderr)
+            say("KVM is there but does not boot this guest as wanted: emulating (slower)")
     return memo.read_text() == "yes"

@@ -57,27 +57,19 @@ class Memory:
     def __init__(self, folder=CACHE / "passed"):
         self.folder = folder
 
-    def recall(self, key, names):
-        """Seconds of each test. None: this boot is not known."""
+    def recall(self, key, read):
+        """What READ makes of the file. None: this boot is not known."""
         try:
-            seconds = json.loads((self.folder / key).read_text())
-            return {name: float(seconds[name]) for name in names}
+            return read(json.loads((self.folder / key).read_text()))
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
-    def recall_lines(self, key):
-        """(lines, seconds of the host) of a boot. None: it is not known."""
-        try:
-            kept = json.loads((self.folder / key).read_text())
-            return [str(line) for line in kept["lines"]], float(kept["host_s"])
-        except (OSError, ValueError, TypeError, KeyError):
-            return None
-
-    def keep(self, key, what):
+    def settle(self, key, good, what):
+        """Keeps WHAT of a boot that is good, and forgets any other."""
+        if not good:
+            (self.folder / key).unlink(missing_ok=True)
+            return
         self.folder.mkdir(parents=True, exist_ok=True)
         part = self.folder / f"{key}.{os.getpid()}"
         part.write_text(json.dumps(what))
         part.rename(self.folder / key)
-
-    def forget(self, key):
-        (self.folder / key).unlink(missing_ok=True)

@@ -2,13 +2,13 @@
 /*
  * placement: evaluates what the scheduler did, from the ring buffers of tracefs, which it empties.
  *
- * Tracing has recorded sched_switch, sched_wakeup and sched_migrate_task, and is off by now. The
- * topology is read from /sys. The records of all CPUs are merged by time and replayed: which task
- * runs where, and where each task was last. Prints 'name value' lines. The kernel emits these
- * events in the same way for every scheduler.
+ * Tracing has recorded sched_switch and sched_wakeup, and is off by now. The topology is read from
+ * /sys. The records of all CPUs are merged by time and replayed: which task runs where, and where
+ * each task was last. Prints 'name value' lines. The kernel emits these events in the same way for
+ * every scheduler.
  *
  * A wakeup counts where sched_wakeup reports its placement. A scheduler may still move the task
- * before it runs; that is a migration.
+ * before it runs.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -24,21 +24,21 @@
 /* Types of ring buffer records (kernel: enum ring_buffer_type). Smaller ones are data of that many
  * words. */
 enum { TYPE_DATA_MAX = 28, TYPE_PADDING, TYPE_TIME_EXTEND, TYPE_TIME_STAMP };
-enum kind { SWITCH, WAKEUP, MIGRATE, NR_KINDS };
+enum kind { SWITCH, WAKEUP, NR_KINDS };
 
 struct record {
 	uint64_t time;
 	size_t order; /* order of reading, for records of one CPU with equal times */
-	int cpu, kind, pid,
-		other; /* switch: next and previous pid; wakeup, migration: pid and CPU */
+	int cpu, kind;
+	int pid, other; /* switch: next and previous pid; wakeup: pid and CPU */
 };
 
 static struct {
 	int id, pid_at, other_at;
 } formats[NR_KINDS];
-static const char *names[NR_KINDS] = { "sched_switch", "sched_wakeup", "sched_migrate_task" };
-static const char *pid_fields[NR_KINDS] = { "next_pid", "pid", "pid" };
-static const char *other_fields[NR_KINDS] = { "prev_pid", "target_cpu", "dest_cpu" };
+static const char *names[NR_KINDS] = { "sched_switch", "sched_wakeup" };
+static const char *pid_fields[NR_KINDS] = { " next_pid;\toffset:", " pid;\toffset:" };
+static const char *other_fields[NR_KINDS] = { " prev_pid;\toffset:", " target_cpu;\toffset:" };
 
 static struct record *records;
 static size_t nr_records, room;
@@ -52,40 +52,29 @@ static void die(const char *what)
 	exit(1);
 }
 
-static FILE *open_or_die(const char *path)
+static int number_after(const char *text, const char *key)
 {
-	FILE *f = fopen(path, "r");
+	const char *at = strstr(text, key);
 
-	if (!f)
-		die(path);
-	return f;
+	if (!at)
+		die(key);
+	return atoi(at + strlen(key));
 }
 
 static void read_format(int kind)
 {
-	char path[256], line[256], name[64];
-	int at;
+	char path[256], text[4096];
 	FILE *f;
 
 	snprintf(path, sizeof(path), TRACING "events/sched/%s/format", names[kind]);
-	f = open_or_die(path);
-	while (fgets(line, sizeof(line), f)) {
-		char *offset = strstr(line, "offset:"), *semicolon = strchr(line, ';');
-
-		sscanf(line, "ID: %d", &formats[kind].id);
-		if (!offset || !semicolon)
-			continue;
-		*semicolon = 0;
-		sscanf(strrchr(line, ' ') + 1, "%63s", name);
-		at = atoi(offset + 7);
-		if (!strcmp(name, pid_fields[kind]))
-			formats[kind].pid_at = at;
-		if (!strcmp(name, other_fields[kind]))
-			formats[kind].other_at = at;
-	}
-	fclose(f);
-	if (!formats[kind].id || !formats[kind].pid_at || !formats[kind].other_at)
+	f = fopen(path, "r");
+	if (!f)
 		die(path);
+	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+	fclose(f);
+	formats[kind].id = number_after(text, "ID: ");
+	formats[kind].pid_at = number_after(text, pid_fields[kind]);
+	formats[kind].other_at = number_after(text, other_fields[kind]);
 }
 
 /* The lowest CPU of a list in /sys identifies the group of CPUs in the list. */
@@ -131,8 +120,8 @@ static void add(uint64_t time, int cpu, const uint8_t *data)
  * deltas. */
 static void read_page(int cpu, const uint8_t *page)
 {
-	uint64_t time, commit;
 	const uint8_t *p = page + 16, *end;
+	uint64_t time, commit;
 
 	memcpy(&time, page, 8);
 	memcpy(&commit, page + 8, 8);
@@ -140,7 +129,7 @@ static void read_page(int cpu, const uint8_t *page)
 	if (end > page + PAGE)
 		end = page + PAGE;
 	while (p + 4 <= end) {
-		uint32_t head, word, size;
+		uint32_t head, word;
 
 		memcpy(&head, p, 4);
 		memcpy(&word, p + 4, 4);
@@ -166,10 +155,9 @@ static void read_page(int cpu, const uint8_t *page)
 			p += 4 + word;
 			break;
 		default:
-			size = (head & 31) * 4;
 			time += head >> 5;
 			add(time, cpu, p + 4);
-			p += 4 + size;
+			p += 4 + (head & 31) * 4;
 		}
 	}
 }
@@ -217,27 +205,20 @@ static int core_idle(int cpu)
 
 static void replay(void)
 {
-	long switches = 0, migrations = 0, wakeups = 0, placed = 0, prev = 0, idle = 0,
-	     idle_core = 0, other_llc = 0;
+	long wakeups = 0, placed = 0, prev = 0, idle_core = 0, other_llc = 0;
 
 	for (struct record *r = records; r < records + nr_records; r++) {
 		int *last = r->pid > 0 && r->pid < MAX_PIDS ? &last_cpu[r->pid] : NULL;
 
 		if (r->kind == SWITCH) {
-			switches++;
 			running[r->cpu] = r->pid;
 			if (last)
 				*last = r->cpu + 1;
 			continue;
 		}
-		if (r->kind == MIGRATE) {
-			migrations++;
-			continue;
-		}
 		if (!last || r->other < 0 || r->other >= nr_cpus)
 			continue;
 		wakeups++;
-		idle += !running[r->other];
 		idle_core += core_idle(r->other);
 		if (!*last)
 			continue;
@@ -245,11 +226,10 @@ static void replay(void)
 		prev += *last - 1 == r->other;
 		other_llc += llc_of[*last - 1] != llc_of[r->other];
 	}
-	printf("switches %ld\nmigrations %ld\nwakeups %ld\n", switches, migrations, wakeups);
-	printf("idle_cpu_pct %.1f\nidle_core_pct %.1f\n", wakeups ? 100.0 * idle / wakeups : 0,
-	       wakeups ? 100.0 * idle_core / wakeups : 0);
-	printf("previous_pct %.1f\nother_llc_pct %.1f\n", placed ? 100.0 * prev / placed : 0,
-	       placed ? 100.0 * other_llc / placed : 0);
+	printf("wakeups %ld\n", wakeups);
+	printf("idle_core_pct %.1f\n", wakeups ? 100.0 * idle_core / wakeups : 0);
+	printf("previous_pct %.1f\n", placed ? 100.0 * prev / placed : 0);
+	printf("other_llc_pct %.1f\n", placed ? 100.0 * other_llc / placed : 0);
 }
 
 int main(void)

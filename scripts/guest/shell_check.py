@@ -6,11 +6,13 @@ import os
 import pty
 import re
 import select
-import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from sums import Sums                                                 # noqa: E402
 
 DEMO = Path(__file__).resolve().parent / "demo.py"
 LIMIT_S = 120
@@ -29,25 +31,24 @@ class Terminal:
     def expect(self, pattern):
         """Whether this comes, after what was expected before."""
         end = time.monotonic() + LIMIT_S
-        while time.monotonic() < end:
-            found = re.search(pattern, self.seen)
-            if found:
-                self.seen = self.seen[found.end():]
-                return True
-            if select.select([self.fd], [], [], 1)[0]:
-                try:
-                    self.seen += os.read(self.fd, 65536).decode(errors="replace")
-                except OSError:
-                    return bool(re.search(pattern, self.seen))
-        return False
+        while not (found := re.search(pattern, self.seen)):
+            if time.monotonic() > end or not self.read(1):
+                return False
+        self.seen = self.seen[found.end():]
+        return True
+
+    def read(self, seconds):
+        """What comes within this time. False: the terminal has ended or is closed."""
+        try:
+            if select.select([self.fd], [], [], seconds)[0]:
+                self.seen += os.read(self.fd, 65536).decode(errors="replace")
+            return True
+        except OSError:
+            time.sleep(0.2)
+            return False
 
     def type(self, text):
         os.write(self.fd, text.encode())
-
-    def close(self):
-        """As a window is closed."""
-        os.close(self.fd)
-        self.fd = None
 
     def ended(self):
         """The exit status; None: it has not ended in time."""
@@ -56,48 +57,39 @@ class Terminal:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 return status
-            if self.fd is None:
-                time.sleep(0.2)
-            elif select.select([self.fd], [], [], 0.2)[0]:
-                try:
-                    os.read(self.fd, 65536)
-                except OSError:
-                    time.sleep(0.2)
+            self.read(0.2)
         return None
 
 
+def check_prompt(sums, tmp):
+    terminal = Terminal(tmp)
+    if sums.say(terminal.expect("starts it"), "a prompt comes"):
+        terminal.type("echo $((40 + 2)) $(cat /sys/kernel/sched_ext/state)\n")
+        sums.say(terminal.expect("42 disabled"), "it runs commands")
+        terminal.type("echo limit $SCX_TIMEOUT_MS\n")
+        sums.say(terminal.expect(r"\nlimit 30000"), "the watchdog has patience")
+        terminal.type("echo go; sleep 1000\n")
+        terminal.expect(r"\ngo")
+        time.sleep(2)
+        terminal.type("\x03")
+        terminal.type("echo status $?\n")
+        sums.say(terminal.expect("status 130"), "Ctrl-C ends what runs, not the prompt")
+        terminal.type("poweroff -f\n")
+        sums.say(terminal.ended() == 0, "poweroff leaves it")
+    sums.say(not os.listdir(tmp), "nothing is left")
+    terminal = Terminal(tmp)
+    sums.say(terminal.expect("starts it"), "a second prompt comes")
+    # As a window is closed.
+    os.close(terminal.fd)
+    sums.say(terminal.ended() is not None, "it ends when the terminal is closed")
+    sums.say(not os.listdir(tmp), "and nothing is left")
+
+
 def main():
-    results = []
-
-    def check(what, good):
-        results.append(good)
-        print(f"{'ok' if good else 'not ok'} - {what}", flush=True)
-        return good
-
+    sums = Sums()
     with tempfile.TemporaryDirectory() as tmp:
-        terminal = Terminal(tmp)
-        if check("a prompt comes", terminal.expect("starts it")):
-            terminal.type("echo $((40 + 2)) $(cat /sys/kernel/sched_ext/state)\n")
-            check("it runs commands", terminal.expect("42 disabled"))
-            terminal.type("echo limit $SCX_TIMEOUT_MS\n")
-            check("the watchdog has patience", terminal.expect(r"\nlimit 30000"))
-            terminal.type("echo go; sleep 1000\n")
-            terminal.expect(r"\ngo")
-            time.sleep(2)
-            terminal.type("\x03")
-            terminal.type("echo status $?\n")
-            check("Ctrl-C ends what runs, not the prompt", terminal.expect("status 130"))
-            terminal.type("poweroff -f\n")
-            check("poweroff leaves it", terminal.ended() == 0)
-        check("nothing is left", not os.listdir(tmp))
-        terminal = Terminal(tmp)
-        check("a second prompt comes", terminal.expect("starts it"))
-        terminal.close()
-        check("it ends when the terminal is closed", terminal.ended() is not None)
-        check("and nothing is left", not os.listdir(tmp))
-    passed = sum(results)
-    print(f"{passed} passed, {len(results) - passed} failed, 0 skipped")
-    return int(passed < len(results))
+        check_prompt(sums, tmp)
+    return sums.end()
 
 
 if __name__ == "__main__":
