@@ -23,7 +23,6 @@ Examples:
   scx_roost ab --variant mainline --variant roost+claim=off -- make -j16
   scx_roost ab --variant eevdf --variant 'scx:scx_cosmos -m all' --metric wall -n auto -- ./bench.sh
   scx_roost ab --scope workload --variant mainline --variant mainline+prev_core -- ./game --demo
-  scx_roost ab --across-boots 3 --variant eevdf@kernel=7.0 --variant eevdf@kernel=7.2 -- ./bench.sh
   scx_roost ab show --lkml ab.jsonl
 
 Exit status: 0 if all runs were made; 1 after an error or before a whole round; 3 if another boot is
@@ -52,23 +51,23 @@ Exit status: 0 if all runs were made, whatever the result; 1 after an error.
 Either way, the machine is left as it was found.";
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub struct AbArgs {
     #[command(subcommand)]
     pub look: Option<Look>,
 
-    /// At least two: PRESET[+FEATURE=on|off][+TUNABLE=N], eevdf or scx:COMMAND, [@cpus=LIST]
+    /// Two or more: PRESET[+FEATURE=on|off][+TUNABLE=N], eevdf, scx:COMMAND
     #[arg(long, value_name = "VARIANT")]
     pub(super) variant: Vec<String>,
 
-    /// Runs of each variant on average; auto or auto:MAX: until all are decided
+    /// Runs of each variant on average, or auto, or auto:MAX
     #[arg(short = 'n', value_name = "N", default_value = "15", value_parser = plan)]
     pub(super) plan: Plan,
 
     #[command(flatten)]
     pub(super) runs: Runs,
 
-    /// Compare kernels: N counted runs in each boot; each variant names its kernel
+    /// Compare kernels, by N counted runs in each boot
     #[arg(long, value_name = "N")]
     pub(super) across_boots: Option<usize>,
 
@@ -92,7 +91,7 @@ pub struct AbArgs {
 /// How runs are made.
 #[derive(Debug, Args)]
 pub(super) struct Runs {
-    /// What to compare: [higher:] wall, user, migrations, regex:PATTERN, json:/POINTER...
+    /// [higher:]wall, user, migrations, regex:RE, json:/PTR...
     #[arg(long, value_name = "METRIC", default_value = "wall")]
     pub(super) metric: Vec<String>,
 
@@ -100,7 +99,7 @@ pub(super) struct Runs {
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     pub(super) margin: f64,
 
-    /// Variants are for all tasks of the machine, or for the command (workload)
+    /// All tasks of the machine, or workload: the command
     #[arg(
         long,
         value_enum,

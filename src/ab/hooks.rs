@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hooks {
-    /// Shell command before all runs of this start, under the kernel's own scheduler
+    /// Shell command before all runs, under the kernel's own scheduler
     #[arg(long, value_name = "CMD")]
     #[serde(default)]
     pub setup: Option<String>,
@@ -17,7 +17,7 @@ pub struct Hooks {
     #[serde(default)]
     pub prepare: Option<String>,
 
-    /// Shell command after all runs of this start, also after a failure
+    /// Shell command after all runs, also after a failure
     #[arg(long, value_name = "CMD")]
     #[serde(default)]
     pub cleanup: Option<String>,

@@ -21,7 +21,6 @@ const RUNS: usize = 6;
 /// Number of changes that are combined.
 const LEFT: usize = 3;
 pub const PASS: &str = "pass";
-const CONFIRM: &str = "confirm";
 
 /// A variant that was tried. It gets no verdict, since many were.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -97,7 +96,7 @@ pub fn tune(confirm: &Header, candidates: &[String], run: Run) -> Result<Tuned> 
         let mut header = confirm.clone();
         header.variants.extend_from_slice(variants);
         header.rule.plan = plan;
-        header.even = step != CONFIRM;
+        header.even = step != "confirm";
         run(&header, step)
     };
     let mut tried = Vec::new();
@@ -116,7 +115,7 @@ pub fn tune(confirm: &Header, candidates: &[String], run: Run) -> Result<Tuned> 
         several => better(several, "prune")?.next(),
     };
     let best = best.map(|best| {
-        let recorded = compare(std::slice::from_ref(&best), confirm.rule.plan, CONFIRM)?;
+        let recorded = compare(std::slice::from_ref(&best), confirm.rule.plan, "confirm")?;
         let mut metric = Report::new(&recorded)?.metrics.swap_remove(0);
         let judged = metric.variants.swap_remove(1).judged;
         anyhow::Ok((best, judged.context("it was compared")?))
@@ -169,10 +168,9 @@ fn tried_in(step: &'static str, report: &Report) -> Vec<Tried> {
 impl Tuned {
     /// The best variant, if its verdict is `better` by more than the margin.
     pub fn found(&self) -> Option<&str> {
-        let best = self.best.as_ref();
-        let best =
-            best.filter(|(_, judged)| judged.verdict == Verdict::Better && !judged.within_margin);
-        best.map(|(variant, _)| variant.as_str())
+        let (variant, judged) = self.best.as_ref()?;
+        let found = judged.verdict == Verdict::Better && !judged.within_margin;
+        found.then_some(variant)
     }
 
     pub fn text(&self) -> Result<String> {
@@ -190,10 +188,7 @@ impl Tuned {
             return Ok(text + &format!("No change was better than {base}.\n"));
         };
         let (told, change) = (verdict_name(judged.verdict), shift(judged, ""));
-        let less = match judged.within_margin {
-            true => ", which is less than the margin",
-            false => "",
-        };
+        let less = ["", ", which is less than the margin"][usize::from(judged.within_margin)];
         text += &format!("Compared with new runs: {best} is {told}: {change}{less}\n");
         Ok(match (self.found(), Variant::parse(best)?.kind) {
             (Some(_), Kind::Roost(roost)) => {
