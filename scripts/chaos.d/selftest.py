@@ -91,7 +91,7 @@ class Acted(Guests):
 
 
 GOOD, BAD = ["::ran 8 8", "::end 0"], ["::bad waits 3.0 a task", "::end 0"]
-RUN, PEER = ((who, Fixed(()), 1) for who in (Subject("roost"), EEVDF))
+RUN, PEER = ((subject, Fixed(()), 1) for subject in (Subject("roost"), EEVDF))
 
 
 def boots(lines, *runs, **how):
@@ -152,7 +152,7 @@ def run(guests, program):
         record = guests.run(subjects[fault.under], Fixed(fault.events), 1, keep=False,
                             wanted=lambda r, fault=fault: not verdict(fault, r))
         wrong = verdict(fault, record)
-        who = ", ".join(sorted(fault.watches)) or "none"
+        watches = ", ".join(sorted(fault.watches)) or "none"
         known = f" (remembered, {record.remembered[:16]})" if record.remembered else ""
-        sums.say(not wrong, f"planted: {fault.name}; to be found by: {who}{known}{wrong and f'. {wrong}'}")
+        sums.say(not wrong, f"planted: {fault.name}; to be found by: {watches}{known}{wrong and f'. {wrong}'}")
     return sums.end()

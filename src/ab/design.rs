@@ -2,9 +2,9 @@
 //! Which variant runs when: a die with as many sides as there are variants decides before each run.
 //!
 //! A run may leave something behind for later ones: heat, a turbo budget, full caches, and for more
-//! than one run. Any order that balances the variants (pairs, blocks, turns) lets each variant
-//! follow the other more often than itself, so what is left behind looks like a difference. A die
-//! has no memory: what came before a run says nothing about its variant (`stats::turns`).
+//! than one run. Any order that balances the variants, such as blocks, lets each variant follow the
+//! other more often than itself, so what is left behind looks like a difference. A die has no
+//! memory: what came before a run says nothing about its variant (`stats::turns`).
 //!
 //! First each variant runs once, in random order, so that there is something to compare with.
 //!

@@ -364,14 +364,14 @@ impl Recorded {
             asked,
         };
         if in_blocks {
-            recorded.tell_drawn_runs();
+            recorded.mark_drawn_runs();
         }
         Ok(recorded)
     }
 
     /// For runs in blocks of two variants: of the first run after a block a coin decided the
     /// variant, whether that run counted then or not. It told the variants of the others.
-    fn tell_drawn_runs(&mut self) {
+    fn mark_drawn_runs(&mut self) {
         let mut counted = 0;
         let mut ends_block = true;
         for (at, run) in self
@@ -439,7 +439,8 @@ fn header(line: &str) -> Result<Header> {
     let header = header.and_then(Header::checked).context("line 1")?;
     ensure!(
         !in_blocks || header.variants.len() == 2 && header.boots.is_none(),
-        "its runs are in blocks of more than two variants or of boots, which this version does not judge: show it with the version that made it"
+        "its runs are in blocks of more than two variants or of boots, which this version does \
+             not judge: show it with the version that made it"
     );
     Ok(header)
 }

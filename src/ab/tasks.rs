@@ -55,7 +55,7 @@ fn numbered(resume: bool) -> PathBuf {
     let last = entries
         .filter_map(|entry| number(entry.file_name().to_str()?))
         .max();
-    match last.unwrap_or(0) + u32::from(!resume) {
+    match last.unwrap_or(0).saturating_add(u32::from(!resume)) {
         0 | 1 => PathBuf::from("ab.jsonl"),
         n => PathBuf::from(format!("ab-{n}.jsonl")),
     }

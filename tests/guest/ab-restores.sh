@@ -51,7 +51,8 @@ wait $AB
 check "interrupted while a scheduler is loaded: this is no failure" ab_says 'stopped; continue with --resume and'
 check "the result stays" [ -s $AB_RESULT ]
 ab --variant mainline --variant eevdf -n 5 --resume -- true
-check "another plan is not gone on with" ab_says 'it is of another comparison: plan is {"fixed":6} there and {"fixed":5} here'
+check "another plan is not gone on with" \
+	ab_says 'it is of another comparison: plan is {"fixed":6} there and {"fixed":5} here'
 ab --variant mainline --variant eevdf -n 6 --timeout 60 --resume -- true
 check "it goes on to its end" ab_says '6 runs of each of 2 variants'
 ab_restored "interrupted while a scheduler is loaded"
@@ -73,7 +74,8 @@ counted() {
 	[ -n "$runs" ] && ! echo "$runs" | grep -v "\"json:/cpus\":$2"
 }
 ab_anew
-check "a variant keeps the command to CPUs" ab --variant eevdf --variant eevdf@cpus=0-1 --variant roost@cpus=3 -n 6 --warmups 0 --seed 1 \
+check "a variant keeps the command to CPUs" \
+	ab --variant eevdf --variant eevdf@cpus=0-1 --variant roost@cpus=3 -n 6 --warmups 0 --seed 1 \
 	--metric json:/cpus -- sh -c 'echo "{\"cpus\": $(nproc)}"'
 check "all of them" counted eevdf 4
 check "two" counted eevdf@cpus=0-1 2

@@ -8,7 +8,8 @@
 export SUDO_UID=65534 SUDO_GID=65534 SUDO_USER=nobody
 is_of() { [ "$(stat -c %u /tmp/who $AB_RESULT | tr '\n' ' ')" = "$1 65534 " ] && rm -f /tmp/who; }
 for scope in machine workload; do
-	check "under sudo" ab --scope $scope --variant mainline --variant mainline+prev_idle=on -n 3 --warmups 0 -- sh -c 'id -u >/tmp/who; echo $HOME >>/tmp/who'
+	check "under sudo" ab --scope $scope --variant mainline --variant mainline+prev_idle=on -n 3 \
+		--warmups 0 -- sh -c 'id -u >/tmp/who; echo $HOME >>/tmp/who'
 	check "the command has the caller's home" grep -q '^/$' /tmp/who
 	check "what it writes is theirs, and so is the result" is_of 65534
 	ab_anew
