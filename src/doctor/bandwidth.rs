@@ -3,6 +3,7 @@
 //! scheduler runs, only the scheduler can enforce it, if the kernel reports limits to it.
 
 use super::{Check, Verdict};
+use crate::machine::groups::groups_in;
 use crate::machine::host::Host;
 use crate::util::escape;
 use crate::util::text::count;
@@ -102,9 +103,7 @@ impl QuotaWalk {
             let name = escape::line(&name);
             self.limited.push(format!("/{name} ({percent} % of a CPU)"));
         }
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-        let folders = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir()));
-        self.ahead.extend(folders.map(|e| e.path()));
+        self.ahead.extend(groups_in(dir));
     }
 
     /// A warning, if there is one, when the walk is complete.

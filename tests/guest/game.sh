@@ -59,9 +59,14 @@ check "after 4200 empty groups a limit holds" hog -w 2 -t 3 -p 12 \
 	cpus=$LAST,cgroup=$CG/late,due=10 cpus=$LAST,cgroup=$CG/free,due=90
 check "and a weight" hog -w 2 -t 3 -p 12 cpus=$LAST,cgroup=$CG/heavy,weight=1000 \
 	cpus=$LAST,cgroup=$CG/free,weight=100
+# What the thread that looks at the machine has run.
+looks_ms() {
+	awk '{ print int($1 / 1e6) }' "$(grep -l looks /proc/$ROOST_PID/task/*/comm | sed 's/comm$/schedstat/')"
+}
 for i in $(seq 4200); do echo "$CG/many/$i/cpu.weight"; done | while read -r file; do
 	echo 50 >"$file"
 done
+looked=$(looks_ms) since=$(date +%s)
 check "after 4200 groups with settings a limit holds" hog -w 2 -t 3 -p 12 \
 	cpus=$LAST,cgroup=$CG/late,due=10 cpus=$LAST,cgroup=$CG/free,due=90
 mkdir $CG/later
@@ -70,5 +75,9 @@ check "also of a group that is new" hog -w 2 -t 3 -p 12 \
 	cpus=$LAST,cgroup=$CG/later,due=10 cpus=$LAST,cgroup=$CG/free,due=90
 refused() { totals >/tmp/totals && [ "$(condition groups_refused /tmp/totals)" = 1 ]; }
 check "status says that groups are refused" wait_for 40 refused
+# The daemon looks for the name of a refused group every ten seconds.
+sleep $((20 - $(date +%s) + since))
+looked=$(($(looks_ms) - looked))
+check "to look at 4200 groups takes less than 1 % of a CPU ($looked ms in 20 s)" [ $looked -lt 200 ]
 stop_roost
 finish

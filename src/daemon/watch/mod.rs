@@ -7,7 +7,7 @@ mod cpufreq;
 mod rules;
 
 use crate::bpf::intf::MAX_CGROUPS;
-use crate::daemon::control::Control;
+use crate::daemon::control::{Control, Refused};
 use crate::doctor::QuotaWalk;
 use crate::machine::groups::group_names;
 use crate::machine::host::Host;
@@ -109,6 +109,8 @@ pub struct Watch {
     resident_kb: u64,
     /// The walk through all cgroups that is under way.
     quotas: Option<QuotaWalk>,
+    /// The groups without a place, as of the last look.
+    refused: Option<Refused>,
     past: Past,
     left_behind: Arc<AtomicBool>,
     often: Every,
@@ -151,6 +153,7 @@ impl Watch {
             waiting_permille: 0,
             resident_kb: 0,
             quotas: None,
+            refused: None,
             past,
             left_behind: Arc::default(),
             often: Every::new(OFTEN),
@@ -362,8 +365,12 @@ impl Watch {
         hot
     }
 
-    fn look_at_groups(&self) {
+    /// The walk for the name is made only after a change: it is long where groups are many.
+    fn look_at_groups(&mut self) {
         let refused = self.control.groups_refused();
+        if self.refused.replace(refused) == Some(refused) {
+            return;
+        }
         let root = self.host.cgroup.as_deref().filter(|_| refused.count > 0);
         let text = root.map(|root| {
             let last = match group_names(root, &[refused.last].into()).remove(&refused.last) {
