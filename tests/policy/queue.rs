@@ -543,14 +543,20 @@ fn a_request_is_the_slice_the_custom_slice_or_the_burst() {
     assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 87_500);
     t.state.burst = 90_000_000;
     assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 2_800_000);
+    // One that only yields was light once.
+    (t.state.burst, t.state.burst_run) = (50_000, 1_000_000);
+    assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 1_000_000);
+    t.state.burst_run = 2_800_000;
+    assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 2_800_000);
+    t.state.burst_run = 0;
     t.state.custom_slice = 100_000;
     t.state.burst = 50_000;
     assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 100_000);
     // Others would wait for as long.
     t.state.custom_slice = 100_000_000;
     assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 2_800_000);
-    // The two requests that burst_slice shortened.
-    assert_eq!(world.count(STAT_burst_request), 2);
+    // The three requests that burst_slice shortened.
+    assert_eq!(world.count(STAT_burst_request), 3);
 }
 
 /// place_entity() with ENQUEUE_INITIAL.

@@ -111,9 +111,18 @@ static __always_inline bool light(const struct task_state *ts, u32 features)
 	return (features & FEATURE_burst_slice) && ts->burst && ts->util_avg < LIGHT_UTIL;
 }
 
+/*
+ * ns. A task that has run for longer than usual since it woke may never sleep again: one that only
+ * yields would else ask for little, and so forfeit little, for ever.
+ */
+static __always_inline u64 usual_burst(const struct task_state *ts)
+{
+	return ts->burst_run > ts->burst ? ts->burst_run : ts->burst;
+}
+
 static __always_inline bool asks_little(const struct task_state *ts, u32 features)
 {
-	return !ts->custom_slice && light(ts, features) && ts->burst < ts->pol.slice_ns;
+	return !ts->custom_slice && light(ts, features) && usual_burst(ts) < ts->pol.slice_ns;
 }
 
 /*
@@ -131,11 +140,11 @@ static __always_inline u64 slice_of(const struct task_state *ts)
 /* The task's request: its slice. [burst_slice] A light task requests its usual burst. */
 static __always_inline u64 request_ns(const struct task_state *ts, u32 features)
 {
-	u64 least = ts->pol.min_slice_ns / LIGHT_SHARE;
+	u64 least = ts->pol.min_slice_ns / LIGHT_SHARE, burst = usual_burst(ts);
 
 	if (!asks_little(ts, features))
 		return slice_of(ts);
-	return ts->burst > least ? ts->burst : least;
+	return burst > least ? burst : least;
 }
 
 /* As above, in virtual ns. */
