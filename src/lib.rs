@@ -46,7 +46,8 @@ use rooms::*;
 
 mod program;
 
-pub use daemon::scheduler::{Builder, Ended, Error, Handle, Scheduler};
+pub use daemon::run::Ended;
+pub use daemon::scheduler::{Builder, Error, Handle, Scheduler};
 pub use machine::FreqSource;
 pub use machine::cpufreq::CpuPerf;
 pub use policy::change::Change;

@@ -3,66 +3,17 @@
 //! the boot's value: what a boot does to all its runs (layout of memory, order of threads) is then
 //! a part of the scatter and not of the difference.
 
+use super::boot::{Asked, Boot};
 use super::design::Turn;
-use super::result::{Header, RUNS_MAX, Recorded, ResultFile};
-use super::variant::{Scope, Variant};
+use super::result::{Header, Recorded, ResultFile};
+use super::variant::Variant;
 use crate::machine::host::Host;
 use crate::util::stderr::say;
 use anyhow::{Context, Result, ensure};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
-
-/// Separates the name of a variant from the kernel that it needs.
-pub const SUFFIX: &str = "@kernel=";
-
-/// The kernel that runs, and which of its boots this is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Boot {
-    /// As `uname -r`.
-    pub kernel: String,
-    pub now: Booted,
-}
-
-/// A boot as it is kept with its runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Booted {
-    /// Another one after each boot (/proc/sys/kernel/random/boot_id).
-    pub id: String,
-    /// What depends on the kernel that was booted: its command line, its mitigations.
-    #[serde(flatten)]
-    pub facts: BTreeMap<String, String>,
-}
-
-/// Facts of the machine that depend on the kernel that was booted.
-pub const OF_BOOT: [&str; 4] = ["kernel", "cmdline", "hz", "mitigations"];
-
-/// A line of the result file: this kernel was asked for, in this boot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
-    pub asked_kernel: String,
-    pub in_boot: String,
-}
-
-impl Boot {
-    /// `facts`: about the machine as it is now.
-    pub fn now(host: &Host, mut facts: BTreeMap<String, String>) -> Result<Boot> {
-        let text = |file: &str| {
-            let text = host.proc_text(file);
-            text.with_context(|| format!("cannot read /proc/{file}"))
-        };
-        facts.retain(|name, _| OF_BOOT.contains(&name.as_str()));
-        Ok(Boot {
-            kernel: text("sys/kernel/osrelease")?,
-            now: Booted {
-                id: text("sys/kernel/random/boot_id")?,
-                facts,
-            },
-        })
-    }
-}
 
 /// Fails if a kernel was asked for (--next-boot) and another one came up: asking again would boot
 /// without end.
@@ -75,35 +26,6 @@ pub fn came_up(recorded: &Recorded, now: &Boot) -> Result<()> {
         "kernel {} was to be booted, and {} came up: its name must be what 'uname -r' prints, and the boot loader must obey --next-boot; boot it by hand and continue with --resume",
         asked.asked_kernel,
         now.kernel
-    );
-    Ok(())
-}
-
-/// Fails unless each variant names its kernel if this is a comparison across boots, and none
-/// otherwise.
-pub fn check(header: &Header, variants: &[Variant]) -> Result<()> {
-    let Some(runs) = header.boots else {
-        let named = variants.iter().find(|v| v.kernel.is_some());
-        ensure!(
-            named.is_none(),
-            "{}: another kernel is another boot, which needs --across-boots",
-            named.map_or("", |v| &v.name)
-        );
-        return Ok(());
-    };
-    let unnamed = variants.iter().find(|v| v.kernel.is_none());
-    ensure!(
-        unnamed.is_none(),
-        "{} names no kernel: with --across-boots each variant does, as in eevdf{SUFFIX}7.2.13",
-        unnamed.map_or("", |v| &v.name)
-    );
-    ensure!(
-        (1..=RUNS_MAX).contains(&runs),
-        "--across-boots {runs}: each boot has 1 to {RUNS_MAX} runs"
-    );
-    ensure!(
-        header.scope == Scope::Machine,
-        "--across-boots is for the whole machine: it cannot be combined with --scope workload"
     );
     Ok(())
 }

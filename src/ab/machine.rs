@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What runs need from the machine. `real` is the real one; tests use a simulated one.
 
-use super::boots::Boot;
+use super::boot::Boot;
 use super::child::{Failure, Sample};
 use super::condition::Seen;
 use super::metric::Measured;

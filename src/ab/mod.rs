@@ -15,6 +15,7 @@
 
 pub mod analysis;
 pub mod args;
+pub mod boot;
 pub mod boots;
 pub mod cgroup;
 pub mod child;

@@ -2,14 +2,14 @@
 //! The result file: a line of JSON about the comparison, and a line for each run as soon as it
 //! ends. So an interruption loses nothing, and the comparison can be resumed.
 
-use super::boots::{self, Asked as AskedBoot, Booted};
+use super::boot::{Asked as AskedBoot, Booted, OF_BOOT};
 use super::condition::Seen;
 use super::design::{Design, Turn};
 use super::hooks::Hooks;
 use super::metric::{Metric, usable};
 use super::stats::plan::Plan;
 use super::stats::verdict::{Direction, Rule};
-use super::variant::{Scope, Variant, parse_all};
+use super::variant::{KERNEL_SUFFIX, Scope, Variant, parse_all};
 use crate::util::lock::{self, Lock};
 use crate::util::plain_file::{PlainFile, at_most};
 use crate::util::user::give_back;
@@ -160,9 +160,8 @@ impl Header {
             other.version
         );
         // --setup may build the program anew.
-        let may_change = |name: &str| {
-            name == "program" || self.boots.is_some() && boots::OF_BOOT.contains(&name)
-        };
+        let may_change =
+            |name: &str| name == "program" || self.boots.is_some() && OF_BOOT.contains(&name);
         for (name, value) in other.host.iter().filter(|(name, _)| !may_change(name)) {
             let then = self.host.get(name).map_or("unknown", String::as_str);
             if self.variants.contains(name) {
@@ -213,6 +212,35 @@ impl Header {
         Ok(plan)
     }
 
+    /// Fails unless each variant names its kernel if this is a comparison across boots, and none
+    /// otherwise.
+    pub fn check_kernels(&self, variants: &[Variant]) -> Result<()> {
+        let Some(runs) = self.boots else {
+            let named = variants.iter().find(|v| v.kernel.is_some());
+            ensure!(
+                named.is_none(),
+                "{}: another kernel is another boot, which needs --across-boots",
+                named.map_or("", |v| &v.name)
+            );
+            return Ok(());
+        };
+        let unnamed = variants.iter().find(|v| v.kernel.is_none());
+        ensure!(
+            unnamed.is_none(),
+            "{} names no kernel: with --across-boots each variant does, as in eevdf{KERNEL_SUFFIX}7.2.13",
+            unnamed.map_or("", |v| &v.name)
+        );
+        ensure!(
+            (1..=RUNS_MAX).contains(&runs),
+            "--across-boots {runs}: each boot has 1 to {RUNS_MAX} runs"
+        );
+        ensure!(
+            self.scope == Scope::Machine,
+            "--across-boots is for the whole machine: it cannot be combined with --scope workload"
+        );
+        Ok(())
+    }
+
     /// Fails for a header that `scx_roost ab` never writes.
     fn checked(self) -> Result<Header> {
         self.variants()?;
@@ -221,7 +249,7 @@ impl Header {
         distinct(&metrics)?;
         ensure!(self.warmups <= RUNS_MAX, "warmups are {}", self.warmups);
         self.scope.check(&self.variants()?)?;
-        boots::check(&self, &self.variants()?)?;
+        self.check_kernels(&self.variants()?)?;
         let runs = self.design().runs(self.rule.plan.max());
         ensure!(
             runs <= ALL_RUNS_MAX,

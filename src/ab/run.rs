@@ -2,7 +2,8 @@
 //! Makes all runs of a comparison one by one, and restores the machine afterwards.
 
 use super::analysis;
-use super::boots::{self, Boot};
+use super::boot::Boot;
+use super::boots;
 use super::child::Failure;
 use super::design::Turn;
 use super::machine::{Machine, Taken};

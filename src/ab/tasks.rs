@@ -2,7 +2,6 @@
 //! From options to the comparison that they ask for.
 
 use super::args::{AbArgs, TuneArgs};
-use super::boots;
 use super::result::Header;
 use super::stats::plan::{MAX_ROUNDS, can_tell};
 use super::tune::PASS;
@@ -80,7 +79,7 @@ impl AbArgs {
             .header(self.variant, &variants, self.plan, facts)?;
         header.boots = self.across_boots;
         header.scope.check(&variants)?;
-        boots::check(&header, &variants)?;
+        header.check_kernels(&variants)?;
         check_plan(&header)?;
         Ok(Task {
             header,

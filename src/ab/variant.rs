@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The variants: scx_roost with some settings, the kernel's own scheduler, or another one.
 
-use super::boots;
 use super::cpus::{Cpus, SUFFIX};
 use crate::policy::change::Change;
 use crate::policy::features::{self, FeatureSet, bits};
@@ -12,6 +11,9 @@ use crate::util::names::meant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+
+/// Separates the name of a variant from the kernel that it needs.
+pub const KERNEL_SUFFIX: &str = "@kernel=";
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
@@ -116,13 +118,13 @@ impl Variant {
     /// or `scx:COMMAND`, optionally followed by `@cpus=LIST`, or `pinned`; all optionally followed
     /// by `@kernel=RELEASE`. Fails for anything else.
     pub fn parse(name: &str) -> Result<Variant> {
-        let (rest, kernel) = match name.rsplit_once(boots::SUFFIX) {
+        let (rest, kernel) = match name.rsplit_once(KERNEL_SUFFIX) {
             None => (name, None),
             Some((rest, release)) => {
                 ensure!(
                     !release.is_empty() && !release.contains(char::is_whitespace),
                     "variant {name}: {} needs a release after it, as 'uname -r' prints it",
-                    boots::SUFFIX
+                    KERNEL_SUFFIX
                 );
                 (rest, Some(release.to_string()))
             }
@@ -149,7 +151,7 @@ impl Variant {
                     "variant {name}: unknown preset '{preset}': {}",
                     instead_of(preset)
                 );
-                let settings = variant::settings(scheduler);
+                let settings = Settings::of_variant(scheduler);
                 let settings = settings.with_context(|| format!("variant {name}"))?;
                 Kind::Roost(Box::new((variant::change(scheduler)?, settings)))
             }
@@ -212,7 +214,7 @@ fn in_rust(settings: &str) -> Result<Vec<String>> {
         cfg!(feature = "rustland"),
         "this scx_roost cannot decide in userspace: build it with the cargo feature rustland"
     );
-    variant::settings(settings)?;
+    Settings::of_variant(settings)?;
     let backend = ["--backend", "rust"].map(String::from);
     Ok([&backend[..], &options(&variant::change(settings)?)].concat())
 }

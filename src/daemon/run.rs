@@ -7,7 +7,6 @@ use crate::bpf::intf::{policy_image, tunables};
 use crate::daemon::control::Control;
 use crate::daemon::load::{Instance, load_object};
 use crate::daemon::looks::Looks;
-use crate::daemon::scheduler::Ended;
 use crate::daemon::urgent::Urgent;
 use crate::daemon::watch::{Past, Watch};
 use crate::machine::cpufreq::{self, CpuFreq};
@@ -26,6 +25,17 @@ use log::info;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
+
+/// Why the scheduler is no longer loaded.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Ended {
+    /// The run goes on: a CPU came online, or the machine has changed otherwise. The scheduler is
+    /// loaded again.
+    pub restarts: bool,
+    /// What failed. None: it was stopped, or it restarts.
+    pub error: Option<String>,
+}
 
 type OnAttached = Box<dyn FnMut(u64) + Send>;
 type OnEnded = Box<dyn FnMut(&Ended) + Send>;

@@ -6,7 +6,7 @@
 use crate::daemon::control::Reader;
 use crate::daemon::control::{self, Control, Origin, Pending};
 use crate::daemon::reload::Reloads;
-use crate::daemon::run::{Observer, Runner};
+use crate::daemon::run::{Ended, Observer, Runner};
 use crate::daemon::uevents::Uevents;
 use crate::doctor;
 use crate::machine::host::Host;
@@ -69,17 +69,6 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.inner().source()
     }
-}
-
-/// Why the scheduler is no longer loaded.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Ended {
-    /// The run goes on: a CPU came online, or the machine has changed otherwise. The scheduler is
-    /// loaded again.
-    pub restarts: bool,
-    /// What failed. None: it was stopped, or it restarts.
-    pub error: Option<String>,
 }
 
 /// Builds a [`Scheduler`]. Without a change it is what `scx_roost` without options runs.

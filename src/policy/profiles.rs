@@ -74,12 +74,12 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::variant;
+    use crate::policy::settings::Settings;
 
     #[test]
     fn each_profile_is_a_variant_and_says_its_cost() {
         for p in PROFILES {
-            variant::settings(p.variant).expect(p.name);
+            Settings::of_variant(p.variant).expect(p.name);
             assert!(!p.help.is_empty() && !p.cost.is_empty(), "{}", p.name);
         }
     }

@@ -66,11 +66,16 @@ impl Settings {
         })
     }
 
+    /// Of a variant's word ([`variant::change`]).
+    pub fn of_variant(word: &str) -> Result<Settings> {
+        Settings::default().changed(&variant::change(word)?)
+    }
+
     /// A profile without a change, on a machine with this power setting. Fails if no profile has
     /// this name.
     pub(super) fn of_profile(name: &str, power: Power) -> Result<Settings> {
         let profile = profiles::profile(name).with_context(|| unknown_profile(name))?;
-        let based = variant::settings(profile.on(power).variant)?;
+        let based = Settings::of_variant(profile.on(power).variant)?;
         Ok(Settings {
             profile: Some(profile),
             power,
@@ -437,11 +442,37 @@ mod tests {
     }
 
     #[test]
+    fn settings_are_a_word_that_makes_them_again() {
+        for (given, shown) in [
+            ("roost", "roost"),
+            ("roost+smt_spread=off", "roost+smt_spread=off"),
+            ("roost+claim=on", "roost"),
+            ("gaming+claim=off", "roost+claim=off+slice-us=5000"),
+            (
+                "mainline+pack+freq-threshold=+5%",
+                "mainline+pack+freq-threshold=+5%",
+            ),
+            (
+                "lowlatency+slice-us=900",
+                "roost+min-slice-us=100+slice-us=900",
+            ),
+        ] {
+            let made = Settings::of_variant(given).unwrap();
+            assert_eq!(made.variant(8), shown);
+            let again = Settings::of_variant(shown).unwrap();
+            assert_eq!(made.features, again.features, "{given}");
+            let values = |s: &Settings| features::TUNABLES.iter().map(|t| s.value(t, 8)).collect();
+            let (a, b): (Vec<u32>, Vec<u32>) = (values(&made), values(&again));
+            assert_eq!(a, b, "{given}");
+        }
+    }
+
+    #[test]
     fn a_profile_replaces_features_and_tunables() {
         let set = change(r#"{"disable":["claim"],"set":{"slice-us":4000,"rescue-us":9000}}"#);
         let gaming = Settings::default().changed(&set).unwrap();
         let gaming = gaming.changed(&change(r#"{"profile":"gaming"}"#)).unwrap();
-        let plain = variant::settings(profiles::profile("gaming").unwrap().variant).unwrap();
+        let plain = Settings::of_variant(profiles::profile("gaming").unwrap().variant).unwrap();
         assert_eq!(gaming.features, plain.features);
         let values = |s: &Settings| features::TUNABLES.iter().map(|t| s.value(t, 8)).collect();
         let (a, b): (Vec<u32>, Vec<u32>) = (values(&gaming), values(&plain));

@@ -5,16 +5,9 @@
 use crate::policy::change::Change;
 use crate::policy::features;
 use crate::policy::profiles;
-use crate::policy::settings::Settings;
 use crate::util::names::instead;
 use anyhow::{Result, bail, ensure};
 use serde_json::Value;
-
-/// Reads `PRESET|PROFILE[+FEATURE=on|off][+TUNABLE=VALUE]...`; a feature without a value is on.
-/// Errors: an unknown name, an invalid value.
-pub fn settings(name: &str) -> Result<Settings> {
-    Settings::default().changed(&change(name)?)
-}
 
 /// The parts between the signs `+`. One after `=` belongs to a value: `freq-threshold=+5%`.
 fn parts(name: &str) -> Vec<String> {
@@ -31,7 +24,8 @@ fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// As `settings`, as a change of an arm.
+/// Reads `PRESET|PROFILE[+FEATURE=on|off][+TUNABLE=VALUE]...`; a feature without a value is on.
+/// Errors: an unknown name, an invalid value.
 pub fn change(name: &str) -> Result<Change> {
     let mut parts = parts(name).into_iter();
     let first = parts.next();
@@ -99,32 +93,5 @@ mod tests {
         assert_eq!(change.preset.as_deref(), Some("roost"));
         assert_eq!(change.set["freq-threshold"], "+5%");
         assert_eq!(change.disable, ["claim"]);
-        assert!(settings("roost+freq-threshold=+5%").is_ok());
-    }
-
-    #[test]
-    fn settings_are_a_word_that_makes_them_again() {
-        for (given, shown) in [
-            ("roost", "roost"),
-            ("roost+smt_spread=off", "roost+smt_spread=off"),
-            ("roost+claim=on", "roost"),
-            ("gaming+claim=off", "roost+claim=off+slice-us=5000"),
-            (
-                "mainline+pack+freq-threshold=+5%",
-                "mainline+pack+freq-threshold=+5%",
-            ),
-            (
-                "lowlatency+slice-us=900",
-                "roost+min-slice-us=100+slice-us=900",
-            ),
-        ] {
-            let made = settings(given).unwrap();
-            assert_eq!(made.variant(8), shown);
-            let again = settings(shown).unwrap();
-            assert_eq!(made.features, again.features, "{given}");
-            let values = |s: &Settings| features::TUNABLES.iter().map(|t| s.value(t, 8)).collect();
-            let (a, b): (Vec<u32>, Vec<u32>) = (values(&made), values(&again));
-            assert_eq!(a, b, "{given}");
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! A simulated machine: variants take their time by a rule, and things fail on request.
 
 use anyhow::{Result, bail};
-use scx_roost::ab::boots::{Boot, Booted};
+use scx_roost::ab::boot::{Boot, Booted};
 use scx_roost::ab::child::{Failure, Sample};
 use scx_roost::ab::condition::Seen;
 use scx_roost::ab::hooks::Hooks;

@@ -4,7 +4,8 @@
 use scx_roost::wire::socket::{Server, kept_out};
 use scx_roost::wire::stats::host::{EVENTS, GAUGES};
 use scx_roost::wire::stats::server;
-use scx_roost::wire::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
+use scx_roost::wire::stats::snapshot::ArmShown;
+use scx_roost::wire::stats::source::{Counted, CounterSource, Counting, Running};
 use scx_roost::wire::stats::{ArmCounts, Counters, Metrics, NR_STATS, ROWS};
 use scx_stats::StatsClient;
 use serde_json::Value;

@@ -4,7 +4,8 @@
 
 use scx_roost::wire::socket::Server;
 use scx_roost::wire::stats::host::{Condition, CpuGauges, Event, Gauges};
-use scx_roost::wire::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
+use scx_roost::wire::stats::snapshot::ArmShown;
+use scx_roost::wire::stats::source::{Counted, CounterSource, Counting, Running};
 use scx_roost::wire::stats::{ArmCounts, Counters, NR_STATS, ROWS, server};
 use std::path::Path;
 

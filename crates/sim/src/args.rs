@@ -3,17 +3,17 @@
 
 use super::load::{self, Load};
 use super::matrix::Effort;
+use super::workloads::{setting, text};
 use super::{MACHINES, Model, Policy, model};
 use anyhow::{Context, Result, anyhow};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use scx_roost::cli::{sentence, with_negative};
-use scx_roost::util::names::{instead, meant};
-use scx_roost::util::plain_file;
+use scx_roost::util::names::instead;
 use scx_roost::util::refusal::BadUsage;
 use std::ffi::OsString;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,25 +31,6 @@ Examples:
 
 Your own workload file has the format of those in crates/sim/src/workloads.
 docs/simulator.md describes the format, and how far to trust the results.";
-
-/// The workloads of the sources, and others of the matrix, by name.
-pub const WORKLOADS: [(&str, &str); 15] = [
-    ("algorithm3", include_str!("workloads/algorithm3.load")),
-    ("chameneos", include_str!("workloads/chameneos.load")),
-    ("desktop", include_str!("workloads/desktop.load")),
-    ("game", include_str!("workloads/game.load")),
-    ("hackbench", include_str!("workloads/hackbench.load")),
-    ("kbuild", include_str!("workloads/kbuild.load")),
-    ("nas", include_str!("workloads/nas.load")),
-    ("pogocache", include_str!("workloads/pogocache.load")),
-    ("primesieve", include_str!("workloads/primesieve.load")),
-    ("requests", include_str!("workloads/requests.load")),
-    ("schbench", include_str!("workloads/schbench.load")),
-    ("sqlite", include_str!("workloads/sqlite.load")),
-    ("tbench", include_str!("workloads/tbench.load")),
-    ("tiles", include_str!("workloads/tiles.load")),
-    ("x265", include_str!("workloads/x265.load")),
-];
 
 /// Options that only runs of one workload take.
 const OF_RUNS: [&str; 9] = [
@@ -318,34 +299,11 @@ impl Cli {
     }
 }
 
-/// A path has a dot or a slash, a name has none.
-pub(super) fn text(workload: &str) -> Result<String> {
-    if let Some((_, text)) = WORKLOADS.iter().find(|(name, _)| *name == workload) {
-        return Ok(text.to_string());
-    }
-    if !workload.contains(['.', '/']) {
-        let all =
-            || format!("--list shows the workloads, a file needs its path, as in ./{workload}");
-        let meant = meant(workload, &WORKLOADS.map(|(name, _)| name)).unwrap_or_else(all);
-        return Err(BadUsage(anyhow!("there is no workload {workload}: {meant}")).into());
-    }
-    plain_file::text(Path::new(workload))
-        .with_context(|| format!("cannot read the workload {workload}"))
-}
-
 fn time(text: &str) -> Result<u64> {
     let (ns, unit) = load::number(text)?;
     let ns = u64::try_from(ns).ok().filter(|&ns| ns > 0);
     ns.filter(|_| unit == load::Unit::Time)
         .context("a time above 0 was expected, such as 500us")
-}
-
-pub(super) fn setting(text: &str) -> Result<(String, i64)> {
-    let (name, value) = text
-        .split_once('=')
-        .with_context(|| format!("--set {text}: PARAM=VALUE was expected"))?;
-    let (value, _) = load::number(value).with_context(|| format!("--set {text}"))?;
-    Ok((name.to_string(), value))
 }
 
 fn variant(name: &str) -> Result<Variant> {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Runs all variants with all seeds, and makes a table of the results.
 
-use super::args::{Asked, Plan, WORKLOADS, Wanted};
+use super::args::{Asked, Plan, Wanted};
 use super::load::Measure;
+use super::workloads::WORKLOADS;
 use super::{MACHINES, Measured, Scenario, matrix, params, policy, runs, swarm, trace};
 use anyhow::{Context, Result};
 use scx_roost::native::stat_name;

@@ -7,7 +7,8 @@
 mod audit;
 
 use super::cpus::Cpus;
-use super::sched::{Belief, Bounds, Order, Scheduler, Wake};
+use super::sched::{Belief, Bounds, Order, Scheduler};
+use super::task::Wake;
 use scx_roost::native::sys::{self, timer_kind};
 use scx_roost::native::{Act, Attr, Insert, Kernel, TaskId, To};
 

@@ -44,9 +44,9 @@ mod task;
 mod trace;
 mod wait;
 mod watch;
+mod workloads;
 
 pub use args::Plan;
-pub use args::WORKLOADS;
 pub use args::{Asked, Wanted, parse};
 pub use clock::Clock;
 pub use command::Report;
@@ -57,6 +57,7 @@ pub use params::Params;
 pub use policy::Policy;
 pub use scx_roost::util::rng::Rng;
 pub use swarm::swarm;
+pub use workloads::WORKLOADS;
 
 use anyhow::{Result, ensure};
 use check::Check;

@@ -3,7 +3,6 @@
 
 use anyhow::Result;
 use scx_roost::policy::settings::Settings;
-use scx_roost::policy::variant::settings;
 
 /// The variants, for help and documentation.
 pub const NAMES: [(&str, &str); 2] = [
@@ -34,8 +33,8 @@ impl Policy {
         let rest = name[end..].strip_prefix(':').map(str::to_string);
         let rest = rest.unwrap_or_else(|| format!("mainline{}", &name[end..]));
         match &name[..end] {
-            "eevdf" => Ok(Policy::Fair(settings(&rest)?)),
-            _ => Ok(Policy::Ext(settings(name)?)),
+            "eevdf" => Ok(Policy::Fair(Settings::of_variant(&rest)?)),
+            _ => Ok(Policy::Ext(Settings::of_variant(name)?)),
         }
     }
 }

@@ -1,53 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the engine asks of any scheduler.
 
-use super::task::Task;
+use super::task::{Task, Wake};
 use scx_roost::bpf::intf::CAPACITY_SCALE;
-use scx_roost::native::sys::{self, timer_kind};
+use scx_roost::native::sys::timer_kind;
 use scx_roost::native::{Attr, Kernel, TaskId};
-
-/// Why a task comes to a CPU: a wakeup or a fork.
-#[derive(Clone, Copy, Debug)]
-pub struct Wake {
-    /// The CPU on which it happens.
-    pub cpu: usize,
-    /// The waker said that it is about to sleep (kernel: WF_SYNC).
-    pub sync: bool,
-    pub fork: bool,
-}
-
-impl Wake {
-    /// An ordinary wakeup.
-    pub fn by(cpu: usize) -> Wake {
-        Wake {
-            cpu,
-            sync: false,
-            fork: false,
-        }
-    }
-
-    pub fn fork(cpu: usize) -> Wake {
-        Wake {
-            fork: true,
-            ..Wake::by(cpu)
-        }
-    }
-
-    /// The wake flags for the policy (kernel: WF_FORK, WF_SYNC).
-    pub fn flags(self) -> u64 {
-        let fork = if self.fork {
-            u64::from(sys::WAKE_FORK)
-        } else {
-            0
-        };
-        let sync = if self.sync {
-            u64::from(sys::WAKE_SYNC)
-        } else {
-            0
-        };
-        fork | sync
-    }
-}
 
 /// What a scheduler asks of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

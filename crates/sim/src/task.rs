@@ -4,9 +4,8 @@
 use super::caches::Cold;
 use super::cost::Move;
 use super::load::{Group, Known};
-use super::sched::Wake;
 use super::speed::FULL;
-use scx_roost::native::Attr;
+use scx_roost::native::{Attr, sys};
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +17,49 @@ pub enum TaskState {
     Coming,
     /// Runs, or waits to run.
     Runnable,
+}
+
+/// Why a task comes to a CPU: a wakeup or a fork.
+#[derive(Clone, Copy, Debug)]
+pub struct Wake {
+    /// The CPU on which it happens.
+    pub cpu: usize,
+    /// The waker said that it is about to sleep (kernel: WF_SYNC).
+    pub sync: bool,
+    pub fork: bool,
+}
+
+impl Wake {
+    /// An ordinary wakeup.
+    pub fn by(cpu: usize) -> Wake {
+        Wake {
+            cpu,
+            sync: false,
+            fork: false,
+        }
+    }
+
+    pub fn fork(cpu: usize) -> Wake {
+        Wake {
+            fork: true,
+            ..Wake::by(cpu)
+        }
+    }
+
+    /// The wake flags for the policy (kernel: WF_FORK, WF_SYNC).
+    pub fn flags(self) -> u64 {
+        let fork = if self.fork {
+            u64::from(sys::WAKE_FORK)
+        } else {
+            0
+        };
+        let sync = if self.sync {
+            u64::from(sys::WAKE_SYNC)
+        } else {
+            0
+        };
+        fork | sync
+    }
 }
 
 /// What happens at the end of a segment of work.

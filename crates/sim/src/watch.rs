@@ -2,8 +2,8 @@
 //! What observers see of a run while it happens: checks and drawings. Without an observer it costs
 //! nothing.
 
-use super::sched::{Scheduler, Wake};
-use super::task::Task;
+use super::sched::Scheduler;
+use super::task::{Task, Wake};
 use scx_roost::native::TaskId;
 
 /// Why a task stops running.

@@ -11,7 +11,7 @@ mod scheduler;
 
 pub use conditions::facts;
 
-use super::boots::Boot;
+use super::boot::Boot;
 use super::cgroup::Cgroup;
 use super::child::{self, Failure, Sample, Workload};
 use super::cpus::{self, Cpus};

@@ -9,7 +9,8 @@ mod words;
 pub use words::*;
 
 use super::analysis;
-use super::boots::{Booted, interrupted};
+use super::boot::Booted;
+use super::boots::interrupted;
 use super::condition::warnings;
 use super::result::{Header, Recorded, Repetition};
 use super::stats::sample::{cv, mean, median, outliers};

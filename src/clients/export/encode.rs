@@ -8,7 +8,7 @@
 //! `roost_all_x_total`. No arm stands for those that are gone: its counters would jump when one
 //! goes, and a rate would take that for events.
 
-use super::source::Answer;
+use super::source::{Answer, Sample};
 use crate::policy::features::FEATURES;
 use crate::wire::stats::host::{CPU_GAUGES, Condition, CpuGauges, EVENTS, GAUGES, HostRow};
 use crate::wire::stats::{HIST_HELPS, HISTS, Metrics, NR_BUCKETS, ROWS, Row};
@@ -18,15 +18,6 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// The scheduler's statistics at one time.
-#[derive(Debug, Default)]
-pub struct Sample {
-    /// The answer to target `totals`.
-    pub metrics: Metrics,
-    /// The answer to target `cpu_gauges`. Counters by CPU would be a hundred times as many series.
-    pub cpus: BTreeMap<u64, CpuGauges>,
-}
 
 pub fn open_metrics(answer: Answer) -> String {
     let mut registry = Registry::with_prefix("roost");

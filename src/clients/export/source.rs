@@ -2,10 +2,11 @@
 //! Asks the scheduler for all scrapers. One thread asks, and all requests that arrive meanwhile get
 //! the same answer. A scheduler that is stopped blocks only that thread.
 
-use super::encode::Sample;
 use crate::wire::note;
 use crate::wire::socket::spawn;
+use crate::wire::stats::Metrics;
 use crate::wire::stats::client::{self, Client};
+use crate::wire::stats::host::CpuGauges;
 use anyhow::{Result, anyhow, bail};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use log::{info, warn};
@@ -25,6 +26,15 @@ const WAITING_MAX: usize = 64;
 /// Requests within this time of an answer get the same one: many scrapers cost the scheduler no
 /// more than one.
 const AGE_MAX: Duration = Duration::from_millis(500);
+
+/// The scheduler's statistics at one time.
+#[derive(Debug, Default)]
+pub struct Sample {
+    /// The answer to target `totals`.
+    pub metrics: Metrics,
+    /// The answer to target `cpu_gauges`. Counters by CPU would be a hundred times as many series.
+    pub cpus: BTreeMap<u64, CpuGauges>,
+}
 
 #[derive(Clone, Debug)]
 pub enum Answer {

@@ -2,33 +2,9 @@
 //! The selection, and how it moves: along a list, over the arms, or over the CPUs as they are
 //! drawn.
 
-use super::state::{MonitorState, View};
+use super::state::{CpuPosition, MonitorState, View};
 use super::topology::Node;
 use crate::wire::stats::ROWS;
-
-/// Lines that PgUp and PgDn move by.
-pub const PAGE: isize = 10;
-/// More lines than any list has.
-pub const ALL: isize = 1 << 20;
-
-/// The selection of each view.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Chosen {
-    /// None: all arms together.
-    pub arm: Option<String>,
-    pub cpu: Option<u64>,
-    /// Index into `ROWS`.
-    pub counter: usize,
-}
-
-/// Position of a CPU in the picture of the machine. In a picture of LLCs or nodes, one CPU
-/// represents its LLC or node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuPosition {
-    pub line: usize,
-    pub column: usize,
-    pub cpu: u64,
-}
 
 impl MonitorState {
     /// Makes keys move within this picture from now on.

@@ -2,7 +2,6 @@
 //! What is shown, and what a key does to it. Pure: time comes in with the samples, and what a key
 //! means for others goes out as an `Effect`.
 
-use super::choose::{ALL, Chosen, CpuPosition, PAGE};
 use super::history::History;
 use super::rates::Rates;
 use super::sample::Sample;
@@ -16,6 +15,10 @@ const INTERVALS: &[u64] = &[100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_
 /// An answer is missed when it is later than the interval by this much.
 const LATE: Duration = Duration::from_millis(1500);
 const WHY_MAX: usize = 500;
+/// Lines that PgUp and PgDn move by.
+const PAGE: isize = 10;
+/// More lines than any list has.
+const ALL: isize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
@@ -82,6 +85,25 @@ pub enum Link {
     /// Not connected yet or no longer; the text says why.
     Waiting(String),
     Connected,
+}
+
+/// The selection of each view.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chosen {
+    /// None: all arms together.
+    pub arm: Option<String>,
+    pub cpu: Option<u64>,
+    /// Index into `ROWS`.
+    pub counter: usize,
+}
+
+/// Position of a CPU in the picture of the machine. In a picture of LLCs or nodes, one CPU
+/// represents its LLC or node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuPosition {
+    pub line: usize,
+    pub column: usize,
+    pub cpu: u64,
 }
 
 #[derive(Clone, Debug)]

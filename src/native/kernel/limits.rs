@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! CPU limits of groups, and the queues of parked tasks.
 
-use super::side::{id, side};
 use super::{Kernel, TaskId};
 use crate::native::sys;
-use std::ffi::c_void;
 
 impl Kernel {
     /// The tasks that are parked because their group has used up its limit.
@@ -28,22 +26,4 @@ impl Kernel {
         // SAFETY: see `select_cpu`; C checks the index.
         unsafe { sys::roost_limit_set(world, index as u32, period, quota, burst, now) }
     }
-}
-
-/// Moves the task into that queue.
-pub(super) unsafe extern "C" fn queued_requeue(
-    queues: *mut c_void,
-    task: *mut sys::port_task,
-    queue: u32,
-    key: u64,
-) -> bool {
-    let (side, task) = (side(queues), id(task));
-    let Some((from, at)) = side.find(task) else {
-        return false;
-    };
-    side.queues[from].remove(at);
-    // SAFETY: see `Side::port`.
-    unsafe { (*side.port(task)).key = key };
-    side.put(task, queue as usize, key);
-    true
 }

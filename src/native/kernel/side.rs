@@ -3,7 +3,6 @@
 //! recorded here.
 
 use super::affinity::allowed;
-use super::limits::queued_requeue;
 use super::{Act, Insert, TaskId, To};
 use crate::native::sys;
 use std::collections::VecDeque;
@@ -232,4 +231,22 @@ unsafe extern "C" fn ask_speed(this: *mut c_void, cpu: i32, speed: u32) {
 unsafe extern "C" fn start_timer(this: *mut c_void, which: sys::timer_kind, cpu: i32, ns: u64) {
     let cpu = cpu as usize;
     side(this).acts.push(Act::Timer { which, cpu, ns });
+}
+
+/// Moves the task into that queue.
+unsafe extern "C" fn queued_requeue(
+    queues: *mut c_void,
+    task: *mut sys::port_task,
+    queue: u32,
+    key: u64,
+) -> bool {
+    let (side, task) = (side(queues), id(task));
+    let Some((from, at)) = side.find(task) else {
+        return false;
+    };
+    side.queues[from].remove(at);
+    // SAFETY: see `Side::port`.
+    unsafe { (*side.port(task)).key = key };
+    side.put(task, queue as usize, key);
+    true
 }

@@ -9,6 +9,7 @@ pub mod deltas;
 pub mod host;
 pub mod monitor;
 pub mod server;
+pub mod snapshot;
 pub mod source;
 pub mod view;
 

@@ -3,10 +3,10 @@
 //! before a restart. Server threads read that memory directly. Neither they nor the scheduler's
 //! loop wait for the other.
 
-use super::deltas::View;
 use super::host::{
     self, Condition, Conditions, CpuGauges, CpuMetrics, CpusMetrics, Event, Events, Gauges,
 };
+use super::snapshot::{ArmShown, Snapshot};
 use super::{ArmCounts, CounterFields, Counters, Metrics, NR_STATS, add};
 use crate::bpf::intf::MAX_ARMS;
 use std::collections::BTreeMap;
@@ -36,17 +36,6 @@ pub type KhzReader = dyn Fn() -> Vec<Option<u32>> + Send + Sync;
 pub struct Running {
     pub cpuperf: String,
     pub restarts: u64,
-}
-
-/// An arm as clients see it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ArmShown {
-    pub slot: usize,
-    pub name: String,
-    /// Empty: none.
-    pub profile: String,
-    pub preset: String,
-    pub features: String,
 }
 
 /// A shared handle; clones see the same counters.
@@ -239,7 +228,7 @@ impl CounterSource {
         self.view().metrics()
     }
 
-    pub(super) fn view(&self) -> View {
+    pub(super) fn view(&self) -> Snapshot {
         let mut state = self.lock();
         let sample = state.snapshot();
         let none = ArmCounts::default();
@@ -247,7 +236,7 @@ impl CounterSource {
             let now = sample.get(&arm.shown.slot).unwrap_or(&none);
             (arm.number, (arm.shown.clone(), now.since(&arm.before)))
         });
-        View {
+        Snapshot {
             total: sample
                 .values()
                 .fold([0; NR_STATS], |sum, arm| add(&sum, &arm.counters)),

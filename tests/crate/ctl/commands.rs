@@ -234,7 +234,7 @@ fn a_change_says_what_it_changes_and_for_whom() {
 /// The default slice of a machine of one CPU, which is not that of eight.
 #[test]
 fn what_differs_from_a_preset_is_that_of_this_machine() {
-    let short = scx_roost::policy::variant::settings("roost+slice-us=700").unwrap();
+    let short = scx_roost::policy::settings::Settings::of_variant("roost+slice-us=700").unwrap();
     let served = serve_as(short, false);
     let shown = &served.source.totals().arms["default"].preset;
     assert_eq!(shown, "roost+slice-us=700");

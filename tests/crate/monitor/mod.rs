@@ -17,7 +17,8 @@ use scx_roost::clients::monitor::sample::Sample;
 use scx_roost::clients::monitor::state::MonitorState;
 use scx_roost::policy::features::preset;
 use scx_roost::wire::stats::host::{Condition, CpuGauges, CpuMetrics, CpusMetrics};
-use scx_roost::wire::stats::source::{ArmShown, CounterSource};
+use scx_roost::wire::stats::snapshot::ArmShown;
+use scx_roost::wire::stats::source::CounterSource;
 use scx_roost::wire::stats::{ArmMetrics, CounterFields, Metrics, NR_BUCKETS, NR_STATS, ROWS};
 use std::time::Duration;
 

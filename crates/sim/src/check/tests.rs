@@ -4,7 +4,8 @@
 use super::*;
 use crate::ext::Ext;
 use crate::fair::{Ends, Fair};
-use crate::sched::{Order, Wake};
+use crate::sched::Order;
+use crate::task::Wake;
 use crate::{Model, Policy, Scenario, model};
 use scx_roost::native::Attr;
 use scx_roost::native::Kernel;

@@ -2,8 +2,8 @@
 //! New tasks.
 
 use super::Engine;
-use crate::sched::{Scheduler, Wake};
-use crate::task::TaskState;
+use crate::sched::Scheduler;
+use crate::task::{TaskState, Wake};
 use crate::watch::{Watch, What};
 use scx_roost::native::TaskId;
 

@@ -4,8 +4,8 @@
 //! tasks, on the machine as it is then. The restart takes no time here.
 
 use super::{Anew, Engine, On};
-use crate::sched::{Scheduler, Wake};
-use crate::task::TaskState;
+use crate::sched::Scheduler;
+use crate::task::{TaskState, Wake};
 use crate::watch::{Stop, Watch, What};
 use anyhow::Result;
 use scx_roost::native::TaskId;

@@ -22,8 +22,9 @@ pub use queue::{NICE0, weight_of};
 
 use super::cpus::Cpus;
 use super::params::Params;
-use super::sched::{Belief, Bounds, Order, Scheduler, Wake};
+use super::sched::{Belief, Bounds, Order, Scheduler};
 use super::speed::idle_speed;
+use super::task::Wake;
 use balance::Balance;
 use queue::{Entity, Queue};
 use scx_roost::bpf::intf::CAPACITY_SCALE;

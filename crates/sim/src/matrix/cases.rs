@@ -2,8 +2,8 @@
 //! The runs of the matrix. Each machine, workload and policy runs once for each seed.
 
 use super::metric::Metric;
-use crate::args::{setting, text};
 use crate::load::{Load, Settings};
+use crate::workloads::{setting, text};
 use crate::{Measured, Model, Policy, Scenario, Times, model, runs};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};

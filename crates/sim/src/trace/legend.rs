@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is above the panels: the meaning of marks, and the colours of tasks.
 
-use super::panel::{IDLE, MIXED, SHARED};
-use super::svg::{At, Svg, colour};
+use super::svg::{At, IDLE, MIXED, SHARED, Svg, colour};
 
 /// The most colours that are shown of a group.
 const SHOWN: usize = 8;

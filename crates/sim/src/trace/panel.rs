@@ -3,7 +3,7 @@
 //! core are neighbours. A bar shows a running task, in the task's colour. A core is red behind the
 //! bars where several of its threads are busy.
 
-use super::svg::{At, Svg, colour};
+use super::svg::{At, IDLE, MIXED, SHARED, Svg, colour};
 use super::{Span, Trace, legend};
 use crate::Measured;
 use scx_roost::machine::{Cpu, Machine, cpulist_text};
@@ -11,9 +11,6 @@ use scx_roost::machine::{Cpu, Machine, cpulist_text};
 const LEFT: f64 = 118.0;
 const PLOT: f64 = 1180.0;
 const RIGHT: f64 = 22.0;
-pub const IDLE: &str = "#f1f1f1";
-pub const SHARED: &str = "#e5423a";
-pub const MIXED: &str = "#8a8a8a";
 /// The height of the smallest readable text, px.
 const LEAST_TEXT: f64 = 6.0;
 /// Narrower bars are drawn together with their neighbours, px.

@@ -67,6 +67,11 @@ fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
+/// What is no task: an idle CPU, a core with two busy threads, short runs that are merged.
+pub const IDLE: &str = "#f1f1f1";
+pub const SHARED: &str = "#e5423a";
+pub const MIXED: &str = "#8a8a8a";
+
 /// A colour for each task. The hue is far from those of the tasks before, and not near red, which
 /// marks shared cores.
 pub fn colour(task: usize) -> String {

@@ -4,7 +4,7 @@
 use super::Room;
 use super::text::{Row, ghz, micros, percent, rate, row};
 use super::theme::{Role, Theme};
-use crate::clients::monitor::choose::CpuPosition;
+use crate::clients::monitor::state::CpuPosition;
 use crate::clients::monitor::state::MonitorState;
 use crate::clients::monitor::topology::{
     Core, Detail, Layout, Llc, Node, Sum, Widths, layout, sum,

@@ -9,9 +9,9 @@ mod rates;
 pub mod text;
 pub mod theme;
 
-use super::choose::CpuPosition;
 use super::keys::{self, HELP};
 use super::sample::Sample;
+use super::state::CpuPosition;
 use super::state::{Link, MonitorState, View};
 use crate::util::text::count;
 use crate::util::text::wrap;
