@@ -24,7 +24,7 @@ use crate::rustland;
 use crate::util::escape;
 use crate::util::journal;
 use crate::util::print;
-use crate::util::privileges::Capabilities;
+use crate::util::privileges;
 use crate::util::refusal::{BadConfig, BadUsage};
 use crate::util::stderr::{self, Stderr};
 use crate::util::stop::{Bell, Stop, stopper};
@@ -33,6 +33,7 @@ use crate::wire::stats::{self, monitor};
 use anyhow::{Context, Result};
 use log::{Level, Log, Metadata, Record, info};
 use nix::sys::signal::{SigSet, Signal};
+use rustix::thread::CapabilitySet;
 use serde::Serialize;
 use simplelog::{ConfigBuilder, LevelFilter, WriteLogger};
 use std::ffi::OsString;
@@ -188,7 +189,7 @@ fn prepare(level: LevelFilter, run_id: Option<u64>) -> Result<bool> {
 struct Ready {
     scheduler: Scheduler,
     /// What it keeps beside what a load needs.
-    needed: Capabilities,
+    needed: CapabilitySet,
     /// SIGHUP rings it.
     reload: Option<Bell>,
 }
@@ -199,7 +200,7 @@ fn build(config: Config, origin: Origin, hangup: bool) -> Result<Ready> {
     process::open_files()?;
     process::may_be_urgent();
     process::without_huge_pages();
-    let needed = Capabilities::default();
+    let needed = CapabilitySet::empty();
     #[cfg(feature = "rustland")]
     let needed = match config.rust {
         true => rustland::NEEDED,
@@ -237,6 +238,7 @@ fn schedule(ready: Ready, stats: &Path) -> Result<()> {
 /// left. `signal` gets the signal that ends it.
 fn run(ready: Ready, signal: &Arc<OnceLock<Signal>>) -> Result<()> {
     let kept = ready.scheduler.shed_privileges(ready.needed)?;
+    let kept = privileges::names(kept);
     info!("it keeps the privileges {kept} and cannot gain others");
     let stop = on_signals(ready.reload, signal.clone())?;
     Ok(ready.scheduler.run(stop)?)

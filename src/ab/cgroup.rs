@@ -7,8 +7,7 @@ use crate::machine::host::Host;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
-use std::io::{Error, ErrorKind};
-use std::os::fd::AsRawFd;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -135,10 +134,9 @@ fn remove(cgroup: &Path) {
 }
 
 fn enter(procs: &File) -> std::io::Result<()> {
-    // SAFETY: one byte that is alive. "0" means the process that writes it.
-    match unsafe { libc::write(procs.as_raw_fd(), c"0".as_ptr().cast(), 1) } {
-        1 => Ok(()),
-        0 => Err(Error::from(ErrorKind::WriteZero)),
-        _ => Err(Error::last_os_error()),
+    // "0" means the process that writes it.
+    match rustix::io::write(procs, b"0")? {
+        0 => Err(ErrorKind::WriteZero.into()),
+        _ => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 //! process that embeds the scheduler decides for itself.
 
 use anyhow::{Result, ensure};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Uses one heap for all threads. Each client of a socket has a thread, and glibc would give each
 /// new thread a heap of its own and keep it. The process would grow as clients come and go (bounded
@@ -23,21 +24,14 @@ const FILES: u64 = 256;
 /// use select(2).
 /// Errors: that is too few.
 pub fn open_files() -> Result<()> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: each call has a limit that is alive.
-    unsafe {
-        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
-        limit.rlim_cur = limit.rlim_max;
-        libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-    }
+    let most = getrlimit(Resource::Nofile).maximum;
+    // The soft limit may always be raised to the hard one.
+    let _ = set(Resource::Nofile, most);
+    let most = most.unwrap_or(u64::MAX);
     ensure!(
-        limit.rlim_max >= FILES,
-        "the limit of open files is {}, and the scheduler needs {FILES}: raise it (ulimit -n; \
-         LimitNOFILE= of a unit)",
-        limit.rlim_max
+        most >= FILES,
+        "the limit of open files is {most}, and the scheduler needs {FILES}: raise it (ulimit -n; \
+         LimitNOFILE= of a unit)"
     );
     Ok(())
 }
@@ -46,18 +40,17 @@ pub fn open_files() -> Result<()> {
 /// up. A load does so. If this is refused, a load on a busy machine takes longer.
 pub fn may_be_urgent() {
     // The limit is 20 minus the nice level (getrlimit(2)).
-    let limit = libc::rlimit {
-        rlim_cur: 40,
-        rlim_max: 40,
-    };
-    // SAFETY: a call with a limit that is alive.
-    unsafe { libc::setrlimit(libc::RLIMIT_NICE, &limit) };
+    let _ = set(Resource::Nice, Some(40));
+}
+
+fn set(what: Resource, limit: Option<u64>) -> rustix::io::Result<()> {
+    let (current, maximum) = (limit, limit);
+    setrlimit(what, Rlimit { current, maximum })
 }
 
 /// Keeps khugepaged from making huge pages of this process's memory. khugepaged has nice level 19
 /// and holds the mmap lock as it works. On a busy machine the process would wait for that lock for
 /// seconds (seen: 7 s, beside 40 tasks on one CPU).
 pub fn without_huge_pages() {
-    // SAFETY: a call without pointers.
-    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }

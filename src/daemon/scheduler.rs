@@ -14,7 +14,7 @@ use crate::policy::config::Config;
 use crate::policy::settings::Settings;
 #[cfg(feature = "rustland")]
 use crate::rustland;
-use crate::util::privileges::{self, Access, Capabilities, Wanted};
+use crate::util::privileges::{self, Access, Wanted};
 use crate::util::refusal::BadConfig;
 use crate::util::stop::{Bell, Stop, Stopper, stopper};
 use crate::util::wall_clock;
@@ -24,6 +24,7 @@ use crate::wire::stats::source::CounterSource;
 use crate::wire::stats::{monitor, server};
 use anyhow::{Context, Result, bail};
 use log::warn;
+use rustix::thread::CapabilitySet;
 use serde_json::Value;
 use std::fmt;
 use std::path::Path;
@@ -202,7 +203,7 @@ impl Scheduler {
 
     /// The calling thread keeps `needed` and what this run still needs, and gives up the rest for
     /// good. The same thread must call `run`.
-    pub(crate) fn shed_privileges(&self, needed: Capabilities) -> Result<Capabilities> {
+    pub(crate) fn shed_privileges(&self, needed: CapabilitySet) -> Result<CapabilitySet> {
         let config = &self.config;
         let sockets = self.sockets.iter();
         let sockets = sockets.flat_map(|_| [&config.stats_path, &config.ctl_path]);

@@ -4,8 +4,11 @@
 
 use crate::util::stop::Bell;
 use anyhow::{Context, Result};
-use std::io::Error;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{self, Errno};
+use rustix::net::netlink::{self, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::thread::{Builder, JoinHandle};
 
@@ -44,37 +47,22 @@ impl Drop for Uevents {
     }
 }
 
-fn connect() -> std::io::Result<OwnedFd> {
-    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: plain calls; the descriptor is ours; zero is a valid value for all of the address.
-    unsafe {
-        let fd = libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_KOBJECT_UEVENT);
-        if fd < 0 {
-            return Err(Error::last_os_error());
-        }
-        let socket = OwnedFd::from_raw_fd(fd);
-        let mut at: libc::sockaddr_nl = std::mem::zeroed();
-        at.nl_family = libc::AF_NETLINK as u16;
-        at.nl_groups = KERNEL_GROUP;
-        let len = size_of::<libc::sockaddr_nl>() as u32;
-        if libc::bind(fd, (&raw const at).cast(), len) < 0 {
-            return Err(Error::last_os_error());
-        }
-        Ok(socket)
-    }
+fn connect() -> io::Result<OwnedFd> {
+    let (family, kind) = (AddressFamily::NETLINK, SocketType::DGRAM);
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, kind, flags, Some(netlink::KOBJECT_UEVENT))?;
+    bind(&socket, &SocketAddrNetlink::new(0, KERNEL_GROUP))?;
+    Ok(socket)
 }
 
 fn follow(socket: &OwnedFd, ended: &UnixStream, bell: &Bell) {
-    let wait_for = |fd: RawFd| libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    let mut fds = [wait_for(socket.as_raw_fd()), wait_for(ended.as_raw_fd())];
+    let mut fds = [
+        PollFd::new(socket, PollFlags::IN),
+        PollFd::new(ended, PollFlags::IN),
+    ];
     loop {
-        // SAFETY: two entries, which are alive.
-        unsafe { libc::poll(fds.as_mut_ptr(), 2, -1) };
-        if fds[1].revents != 0 || !drain(socket, bell) {
+        let _ = poll(&mut fds, None);
+        if !fds[1].revents().is_empty() || !drain(socket, bell) {
             return;
         }
     }
@@ -84,21 +72,13 @@ fn follow(socket: &OwnedFd, ended: &UnixStream, bell: &Bell) {
 fn drain(socket: &OwnedFd, bell: &Bell) -> bool {
     let mut message = [0; BYTES];
     loop {
-        let to = message.as_mut_ptr().cast();
-        // SAFETY: the kernel writes at most `BYTES` bytes.
-        let len = unsafe { libc::recv(socket.as_raw_fd(), to, BYTES, 0) };
-        if let Ok(len) = usize::try_from(len) {
-            if of_interest(&message[..len]) {
-                bell.ring();
-            }
-            continue;
-        }
-        match Error::last_os_error().raw_os_error() {
-            Some(libc::EAGAIN) => return true,
-            Some(libc::EINTR) => (),
+        match recv(socket, &mut message, RecvFlags::empty()) {
+            Ok((len, _)) if of_interest(&message[..len]) => bell.ring(),
+            Ok(_) | Err(Errno::INTR) => (),
+            Err(Errno::AGAIN) => return true,
             // Messages were lost, which may have been relevant.
-            Some(libc::ENOBUFS) => bell.ring(),
-            _ => return false,
+            Err(Errno::NOBUFS) => bell.ring(),
+            Err(_) => return false,
         }
     }
 }

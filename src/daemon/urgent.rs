@@ -3,7 +3,8 @@
 //! other tasks it would get 1/41 of a CPU, and until it ends the requested scheduler does not run.
 
 use log::debug;
-use std::io::Error;
+use rustix::io;
+use rustix::process::{getpriority_process, setpriority_process};
 
 const MOST_URGENT: i32 = -20;
 
@@ -17,16 +18,13 @@ pub struct Urgent {
 
 impl Urgent {
     pub fn begin() -> Urgent {
-        // SAFETY: a plain call about this thread, which exists.
-        let own = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-        let before = match set_nice(MOST_URGENT) {
-            Ok(()) => Some(own),
-            Err(e) => {
-                debug!("loads at nice level {own}, cannot set {MOST_URGENT}: {e}");
-                None
-            }
-        };
-        Urgent { before }
+        let before = nice().and_then(|own| set_nice(MOST_URGENT).map(|()| own));
+        if let Err(e) = before {
+            debug!("loads at the nice level that it has, cannot set {MOST_URGENT}: {e}");
+        }
+        Urgent {
+            before: before.ok(),
+        }
     }
 }
 
@@ -39,31 +37,26 @@ impl Drop for Urgent {
 }
 
 /// Of this thread alone: to Linux, what setpriority(2) calls a process is a thread.
-fn set_nice(level: i32) -> Result<(), Error> {
-    // SAFETY: a plain call about this thread.
-    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, level) } {
-        0 => Ok(()),
-        _ => Err(Error::last_os_error()),
-    }
+fn set_nice(level: i32) -> io::Result<()> {
+    setpriority_process(None, level)
+}
+
+fn nice() -> io::Result<i32> {
+    getpriority_process(None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn nice() -> i32 {
-        // SAFETY: a plain call about this thread.
-        unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
-    }
-
     #[test]
     fn the_nice_level_of_a_thread_comes_back() {
         std::thread::spawn(|| {
-            let own = nice();
+            let own = nice().unwrap();
             let urgent = Urgent::begin();
-            assert_eq!(nice(), urgent.before.map_or(own, |_| MOST_URGENT));
+            assert_eq!(nice().unwrap(), urgent.before.map_or(own, |_| MOST_URGENT));
             drop(urgent);
-            assert_eq!(nice(), own);
+            assert_eq!(nice().unwrap(), own);
         })
         .join()
         .unwrap();

@@ -3,8 +3,9 @@
 
 use super::Check;
 use crate::machine::host::Host;
-use crate::util::privileges::Capabilities;
+use crate::util::privileges::{names, to_load};
 use crate::wire::stats::host::Condition;
+use rustix::thread::CapabilitySet;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -144,8 +145,11 @@ pub fn privileges(host: &Host) -> Check {
     let caps = effective
         .and_then(|c| u64::from_str_radix(c.trim(), 16).ok())
         .unwrap_or(0);
-    if let Some(kept) = Capabilities(caps).to_load() {
-        let found = format!("this user may load a scheduler, which then keeps only {kept}");
+    if let Some(kept) = to_load(CapabilitySet::from_bits_retain(caps)) {
+        let found = format!(
+            "this user may load a scheduler, which then keeps only {}",
+            names(kept)
+        );
         return Check::ok("privileges", found);
     }
     Check::fail(

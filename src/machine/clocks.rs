@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Three clocks of the kernel, read at one instant; and the period of its tick.
 
+use rustix::time::{ClockId, clock_getres, clock_gettime};
 use std::time::Duration;
 
 /// Reads within this time count as one instant. It is far below the shortest suspend and the
@@ -27,27 +28,22 @@ impl Clocks {
 
 /// The time between two ticks: the step of the kernel's coarse clocks. None: it is not told.
 pub fn tick_period() -> Option<Duration> {
-    let mut step = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: it writes to `step`, which is alive.
-    let read = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut step) };
+    let step = clock_getres(ClockId::MonotonicCoarse);
     let ns = u64::try_from(step.tv_nsec).ok()?;
-    (read == 0 && step.tv_sec == 0 && ns > 0).then_some(Duration::from_nanos(ns))
+    (step.tv_sec == 0 && ns > 0).then_some(Duration::from_nanos(ns))
 }
 
 /// The clocks are read one after another. If the thread has to wait for a CPU or is suspended in
 /// between, they are read again: the difference would look like a date that was set.
-fn between(mut clock: impl FnMut(libc::clockid_t) -> Duration) -> Clocks {
+fn between(mut clock: impl FnMut(ClockId) -> Duration) -> Clocks {
     let mut read = || {
         // CLOCK_BOOTTIME, which a suspend does not stop, is read first and last.
         let clocks = Clocks {
-            boot: clock(libc::CLOCK_BOOTTIME),
-            monotonic: clock(libc::CLOCK_MONOTONIC),
-            real: clock(libc::CLOCK_REALTIME),
+            boot: clock(ClockId::Boottime),
+            monotonic: clock(ClockId::Monotonic),
+            real: clock(ClockId::Realtime),
         };
-        let took = clock(libc::CLOCK_BOOTTIME).saturating_sub(clocks.boot);
+        let took = clock(ClockId::Boottime).saturating_sub(clocks.boot);
         (took, clocks)
     };
     let mut best = read();
@@ -63,13 +59,8 @@ fn between(mut clock: impl FnMut(libc::clockid_t) -> Duration) -> Clocks {
     best.1
 }
 
-fn clock(id: libc::clockid_t) -> Duration {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the kernel writes one timespec; these clocks always exist.
-    unsafe { libc::clock_gettime(id, &mut now) };
+fn clock(id: ClockId) -> Duration {
+    let now = clock_gettime(id);
     // With a date before 1970 the seconds are negative.
     Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec as u32)
 }
@@ -89,7 +80,7 @@ mod tests {
                     reads += 1;
                     let after = |time| Duration::from_secs(100 + if paused { time } else { 0 });
                     match clock {
-                        libc::CLOCK_MONOTONIC => after(monotonic),
+                        ClockId::Monotonic => after(monotonic),
                         _ => after(boot),
                     }
                 });

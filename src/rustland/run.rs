@@ -21,7 +21,6 @@ use crate::placement::topology::{Cpu, Topology};
 use crate::placement::{Features, How};
 use crate::policy::config::Config;
 use crate::policy::features::{FEATURES, SLICE};
-use crate::util::privileges::Capabilities;
 use crate::util::stop::Stop;
 use crate::wire::stats::host::{Event, Gauges};
 use crate::wire::stats::source::{CounterSource, Running};
@@ -29,15 +28,16 @@ use anyhow::{Context, Result, ensure};
 use libbpf_rs::OpenObject;
 use log::{info, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::thread::CapabilitySet;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
 /// For the thread's class, and for the limit of locked memory, which the core lifts.
-pub const NEEDED: Capabilities = Capabilities::SYS_NICE
-    .with(Capabilities::SYS_RESOURCE)
-    .with(Capabilities::IPC_LOCK);
+pub const NEEDED: CapabilitySet = CapabilitySet::SYS_NICE
+    .union(CapabilitySet::SYS_RESOURCE)
+    .union(CapabilitySet::IPC_LOCK);
 
 /// kernel: ENQUEUE_WAKEUP, which is SCX_ENQ_WAKEUP
 const WAKEUP: u64 = 1;

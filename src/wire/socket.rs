@@ -16,13 +16,13 @@ pub use peer::peer_pidfd;
 use crate::util::refusal::{Refused, refuse};
 use anyhow::{Context, Result, anyhow, bail};
 use log::{debug, warn};
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Write};
-use std::mem::{offset_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -286,68 +286,36 @@ fn bind(path: &Path, access: Access) -> Result<UnixListener, NotBound> {
 /// The file has its mode from the start, because a socket's mode before bind() becomes that of its
 /// file. Clients cannot connect before listen().
 fn bind_private(path: &Path, group: Option<u32>) -> Result<UnixListener, NotBound> {
-    let (at, len) = address(path)?;
     let listener = UnixListener::from(stream_socket()?);
-    let fd = listener.as_raw_fd();
-    // SAFETY: plain calls on a descriptor and an address that are alive.
-    unsafe {
-        ok(libc::fchmod(fd, 0o600))?;
-        ok(libc::bind(fd, (&raw const at).cast(), len))?;
-        if let Some(group) = group {
-            access::give_to_group(path, group).map_err(|text| {
-                let _ = fs::remove_file(path);
-                NotBound::Group(text)
-            })?;
-        }
-        ok(libc::listen(fd, 128))?;
+    fchmod(&listener, Mode::RUSR | Mode::WUSR).map_err(Error::from)?;
+    net::bind(&listener, &address(path)?).map_err(Error::from)?;
+    if let Some(group) = group {
+        access::give_to_group(path, group).map_err(|text| {
+            let _ = fs::remove_file(path);
+            NotBound::Group(text)
+        })?;
     }
+    net::listen(&listener, 128).map_err(Error::from)?;
     Ok(listener)
 }
 
 /// A connection to a server of root or of the current user. Waits at most `patience` for it, which
 /// takes long while too many others connect, and for each write.
 pub fn connect(path: &Path, patience: Duration) -> std::io::Result<UnixStream> {
-    let (at, len) = address(path)?;
     let stream = UnixStream::from(stream_socket()?);
     stream.set_write_timeout(Some(patience))?;
-    // SAFETY: a plain call on a descriptor and an address that are alive.
-    ok(unsafe { libc::connect(stream.as_raw_fd(), (&raw const at).cast(), len) })?;
+    net::connect(&stream, &address(path)?)?;
     check_server(&stream)?;
     Ok(stream)
 }
 
-fn ok(rc: i32) -> std::io::Result<i32> {
-    if rc < 0 {
-        return Err(Error::last_os_error());
-    }
-    Ok(rc)
-}
-
 fn stream_socket() -> std::io::Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    // SAFETY: the descriptor is new, and nothing else owns it.
-    unsafe {
-        Ok(OwnedFd::from_raw_fd(ok(libc::socket(
-            libc::AF_UNIX,
-            kind,
-            0,
-        ))?))
-    }
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    Ok(socket_with(family, kind, SocketFlags::CLOEXEC, None)?)
 }
 
-fn address(path: &Path) -> std::io::Result<(libc::sockaddr_un, libc::socklen_t)> {
-    // SAFETY: the structure consists of numbers.
-    let mut at: libc::sockaddr_un = unsafe { zeroed() };
-    at.sun_family = libc::AF_UNIX as _;
-    let name = path.as_os_str().as_bytes();
-    if name.len() >= at.sun_path.len() || name.contains(&0) {
-        return Err(Error::from(ErrorKind::InvalidFilename));
-    }
-    for (to, from) in at.sun_path.iter_mut().zip(name) {
-        *to = *from as _;
-    }
-    let len = offset_of!(libc::sockaddr_un, sun_path) + name.len() + 1;
-    Ok((at, len as _))
+fn address(path: &Path) -> std::io::Result<SocketAddrUnix> {
+    Ok(SocketAddrUnix::new(path)?)
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {

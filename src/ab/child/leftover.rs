@@ -4,7 +4,10 @@
 
 use crate::ab::cgroup::Cgroup;
 use anyhow::{Context, Result};
-use rustix::process::{getpid, set_child_subreaper};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper,
+    waitpid,
+};
 use std::cell::Cell;
 use std::fmt;
 use std::fs;
@@ -100,8 +103,7 @@ impl<'a> Household<'a> {
     /// Kills the command, which is not reaped yet, and all its descendants. False: it does not end
     /// although it was killed.
     pub fn end(&self, command: i32) -> bool {
-        // SAFETY: plain numbers. The group is the command's own, and its leader is not reaped yet.
-        unsafe { libc::kill(-command, libc::SIGKILL) };
+        signal_group(command, Signal::KILL);
         let ended = reaped_within(command, END_TIME);
         self.end_all(command);
         ended
@@ -116,8 +118,8 @@ impl<'a> Household<'a> {
                 return;
             }
             for process in left {
-                // SAFETY: plain numbers. A child that is not reaped keeps its number.
-                unsafe { libc::kill(process.pid, libc::SIGKILL) };
+                // A child that is not reaped keeps its number.
+                let _ = Pid::from_raw(process.pid).map(|pid| kill_process(pid, Signal::KILL));
             }
             sleep(NAP);
         }
@@ -137,12 +139,17 @@ impl<'a> Household<'a> {
     }
 }
 
+/// To a process group whose leader is a child of ours that is not reaped, so that its number is its
+/// own. It may have ended.
+pub fn signal_group(leader: i32, signal: Signal) {
+    let _ = Pid::from_raw(leader).map(|group| kill_process_group(group, signal));
+}
+
 /// Waits until a child ends, and reaps it. True also if it was reaped before. False: it did not end
 /// in that time.
 pub fn reaped_within(pid: i32, time: Duration) -> bool {
     let end = Instant::now() + time;
-    // SAFETY: plain numbers.
-    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } == 0 {
+    while matches!(waitpid(Pid::from_raw(pid), WaitOptions::NOHANG), Ok(None)) {
         if Instant::now() >= end {
             return false;
         }
@@ -182,6 +189,7 @@ fn stat(pid: i32) -> Option<Stat> {
 }
 
 fn reaped(pid: i32, stat: &Stat) -> bool {
-    // SAFETY: a child of ours; nothing else needs its status.
-    stat.state == 'Z' && unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } == pid
+    // A child of ours; nothing else needs its status.
+    let wait = || waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
+    stat.state == 'Z' && matches!(wait(), Ok(Some(_)))
 }

@@ -11,7 +11,7 @@ mod migrations;
 mod output;
 
 pub use halt::outlast_ctrl_z;
-pub use leftover::{Leftover, become_subreaper, reaped_within};
+pub use leftover::{Leftover, become_subreaper, reaped_within, signal_group};
 pub use migrations::can_count;
 
 use super::cgroup::Cgroup;

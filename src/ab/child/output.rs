@@ -6,14 +6,15 @@
 
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags, fchmod, fcntl_setfl};
+use rustix::pipe::fcntl_setpipe_size;
 use std::fs::File;
 use std::io::{ErrorKind, PipeReader, PipeWriter, Read, pipe};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// Bytes that are kept, from the end.
 pub const KEPT: usize = 1 << 20;
 /// Sizes of the pipe, in bytes. Only root may have the first one.
-const SIZES: [i32; 2] = [16 << 20, 1 << 20];
+const SIZES: [usize; 2] = [16 << 20, 1 << 20];
 /// Every user may open it again: the command may run as another one.
 const FOR_ALL: u32 = 0o622;
 
@@ -31,12 +32,11 @@ impl Output {
         let (from, to) = pipe().context("no pipe for the output of the command")?;
         fchmod(&to, Mode::from_raw_mode(FOR_ALL)).context("cannot open the pipe for all users")?;
         fcntl_setfl(&from, OFlags::NONBLOCK).context("cannot read a pipe without waiting")?;
-        // SAFETY: both calls only change or read the size of a pipe that is open.
-        let set = |size: i32| unsafe { libc::fcntl(from.as_raw_fd(), libc::F_SETPIPE_SZ, size) };
-        let size = SIZES.into_iter().map(set).find(|size| *size > 0);
+        let set = |size| fcntl_setpipe_size(&from, size).ok();
+        let size = SIZES.into_iter().find_map(set);
         Ok(Output {
             // 64 KiB where neither is allowed.
-            size: size.unwrap_or(1 << 16) as usize,
+            size: size.unwrap_or(1 << 16),
             read: Vec::new(),
             from,
             to,

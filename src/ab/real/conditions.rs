@@ -9,6 +9,7 @@ use crate::machine::{
 };
 use crate::model::passed;
 use crate::util::text::count;
+use rustix::param::clock_ticks_per_second;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,9 +99,7 @@ fn busy_s(host: &Host) -> f64 {
     // user, nice, system and steal.
     let busy = ticks.filter(|(at, _)| [0, 1, 2, 7].contains(at));
     let sum: u64 = busy.filter_map(|(_, n)| n.parse::<u64>().ok()).sum();
-    // SAFETY: a plain call.
-    let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    sum as f64 / per_s.max(1) as f64
+    sum as f64 / clock_ticks_per_second() as f64
 }
 
 /// CLOCK_REALTIME minus CLOCK_BOOTTIME.

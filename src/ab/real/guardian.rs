@@ -5,7 +5,9 @@
 
 use super::ground::Ground;
 use crate::ab::child::reaped_within;
+use crate::ab::child::signal_group;
 use anyhow::{Context, Result};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, Write, stdin};
@@ -187,8 +189,7 @@ impl Heard {
 
     fn restore(self) -> Result<()> {
         for group in self.command.into_iter().chain(self.scheduler) {
-            // SAFETY: plain numbers.
-            unsafe { libc::kill(-group, libc::SIGKILL) };
+            signal_group(group, Signal::KILL);
         }
         self.ground.as_ref().map_or(Ok(()), Ground::clear)
     }

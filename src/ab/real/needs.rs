@@ -3,11 +3,13 @@
 //! hour.
 
 use crate::ab::child::can_count;
+use crate::ab::child::signal_group;
 use crate::ab::metric::Measured;
 use crate::ab::variant::{Kind, Variant};
 use crate::util::wall_clock::date;
 use anyhow::{Result, ensure};
 use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read};
@@ -106,8 +108,7 @@ fn version(program: &str) -> Option<String> {
         ended = asked.try_wait().ok()?;
     }
     // Also what it has left behind.
-    // SAFETY: plain numbers. The group is its own.
-    unsafe { libc::kill(-(asked.id() as i32), libc::SIGKILL) };
+    signal_group(asked.id() as i32, Signal::KILL);
     let _ = asked.wait();
     ended.filter(ExitStatus::success)?;
     // What it has left behind may have left the group, and keep the pipe open.

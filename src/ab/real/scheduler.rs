@@ -4,7 +4,7 @@
 
 use super::arm;
 use super::ground::Ground;
-use crate::ab::child::{Failure, WORDS_MAX, Workload, reaped_within};
+use crate::ab::child::{Failure, WORDS_MAX, Workload, reaped_within, signal_group};
 use crate::ab::variant::{Kind, Variant};
 use crate::machine::host::Host;
 use crate::policy::arms::DEFAULT_ARM;
@@ -12,6 +12,7 @@ use crate::util::text::tidy;
 use crate::wire::client::ask;
 use crate::wire::protocol::Op;
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Error;
@@ -244,7 +245,7 @@ impl Scheduler {
     pub fn stop(mut self, attached: &Attached) -> Result<()> {
         let end = Instant::now() + END_TIME;
         // To its whole group: a wrapper may not forward the signal.
-        self.signal(libc::SIGINT);
+        self.signal(Signal::INT);
         while self.ended()?.is_none() && Instant::now() < end {
             sleep(NAP);
         }
@@ -259,7 +260,7 @@ impl Scheduler {
             return Ok(());
         }
         self.over = true;
-        self.signal(libc::SIGKILL);
+        self.signal(Signal::KILL);
         let ended = reaped_within(self.group(), END_TIME);
         if let Some(cgroup) = &self.ground.cgroup {
             // A process that does not end is reported when the ground is cleared.
@@ -273,10 +274,9 @@ impl Scheduler {
         Ok(())
     }
 
-    fn signal(&self, signal: i32) {
-        // SAFETY: plain numbers. If the leader already ended, that was too recently for its number
-        // to be reused.
-        unsafe { libc::kill(-self.group(), signal) };
+    /// If the leader already ended, that was too recently for its number to be reused.
+    fn signal(&self, signal: Signal) {
+        signal_group(self.group(), signal);
     }
 
     fn last_words(&self) -> String {

@@ -4,7 +4,7 @@
 //! chown(). It then sets an access control list on the socket, which the owner of a file always
 //! may.
 
-use std::ffi::CString;
+use rustix::fs::{XattrFlags, setxattr};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
 use std::os::fd::AsRawFd;
@@ -50,22 +50,8 @@ fn own_group(file: &File, itself: &str, group: u32) -> Result<(), Error> {
 
 /// Sets an access control list with the owner and this group only.
 fn list_group(itself: &str, group: u32) -> Result<(), Error> {
-    let path = CString::new(itself)?;
-    let list = access_list(group);
-    // SAFETY: both strings and the list are alive.
-    let rc = unsafe {
-        libc::setxattr(
-            path.as_ptr(),
-            c"system.posix_acl_access".as_ptr(),
-            list.as_ptr().cast(),
-            list.len(),
-            0,
-        )
-    };
-    match rc {
-        0 => Ok(()),
-        _ => Err(Error::last_os_error()),
-    }
+    let (name, list) = ("system.posix_acl_access", access_list(group));
+    Ok(setxattr(itself, name, &list, XattrFlags::empty())?)
 }
 
 /// uapi/linux/posix_acl_xattr.h: a version, then entries of a tag, a mode and an id.
@@ -124,6 +110,7 @@ pub fn kept_out(path: &Path, group: u32) -> Option<String> {
 mod tests {
     use super::*;
     use crate::util::privileges;
+    use rustix::thread::CapabilitySet;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::PathBuf;
     use tempfile::TempDir;
@@ -151,7 +138,7 @@ mod tests {
     /// Runs in a thread that gives up its capabilities, which each thread has for itself.
     fn without_chown<T: Send>(body: impl FnOnce() -> T + Send) -> T {
         let run = || {
-            privileges::shed(privileges::Capabilities::default(), &[]).unwrap();
+            privileges::shed(CapabilitySet::empty(), &[]).unwrap();
             body()
         };
         std::thread::scope(|scope| scope.spawn(run).join().unwrap())
