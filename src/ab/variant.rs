@@ -123,8 +123,7 @@ impl Variant {
             Some((rest, release)) => {
                 ensure!(
                     !release.is_empty() && !release.contains(char::is_whitespace),
-                    "variant {name}: {} needs a release after it, as 'uname -r' prints it",
-                    KERNEL_SUFFIX
+                    "variant {name}: {KERNEL_SUFFIX} needs a release after it, as 'uname -r' prints it"
                 );
                 (rest, Some(release.to_string()))
             }
