@@ -158,6 +158,11 @@ impl Kernel {
         self.raw.clock = now.max(1);
     }
 
+    /// From now on each read of the clock takes so long, ns.
+    pub fn set_clock_step(&mut self, step: u64) {
+        self.raw.clock_step = step;
+    }
+
     // ---- tasks ----
 
     /// Starts a new task without history, on that CPU or the first that it may use.
