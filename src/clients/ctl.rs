@@ -366,7 +366,7 @@ fn named(mut answer: Value) -> Value {
     let groups: Vec<&mut Value> = groups.filter_map(|row| row.get_mut("cgroup")).collect();
     let ids = groups.iter().filter_map(|id| id.as_u64()).collect();
     let root = Host::new(Path::new("/sys")).cgroup;
-    let mut names = root.map_or_else(BTreeMap::new, |root| group_names(&root, &ids));
+    let mut names = root.map_or_else(BTreeMap::new, |root| group_names(&root, &ids, usize::MAX));
     for group in groups {
         let id = group.as_u64().unwrap_or_default();
         let name = names.remove(&id);

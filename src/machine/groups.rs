@@ -17,14 +17,15 @@ pub fn groups_in(group: &Path) -> Vec<PathBuf> {
     folders.map(|e| e.path()).collect()
 }
 
-/// The names of these groups below `root` by inode, which the kernel calls their id. A group that
-/// is not found has been removed meanwhile.
-pub fn group_names(root: &Path, ids: &BTreeSet<u64>) -> BTreeMap<u64, String> {
+/// The names of these groups below `root` by inode, which the kernel calls their id. At most `most`
+/// groups are visited. A group that is not found otherwise has been removed meanwhile.
+pub fn group_names(root: &Path, ids: &BTreeSet<u64>, most: usize) -> BTreeMap<u64, String> {
     let mut names = BTreeMap::new();
     let mut ahead = groups_in(root);
-    while names.len() < ids.len()
-        && let Some(path) = ahead.pop()
-    {
+    for _ in 0..most {
+        let Some(path) = ahead.pop().filter(|_| names.len() < ids.len()) else {
+            break;
+        };
         let id = fs::metadata(&path).map_or(0, |of| of.ino());
         if ids.contains(&id) {
             let name = path.strip_prefix(root).unwrap_or(&path).display();

@@ -22,6 +22,7 @@ pub fn to_load(own: CapabilitySet) -> Option<CapabilitySet> {
 
 /// `CAP_BPF and CAP_PERFMON`, or `none`.
 pub fn names(set: CapabilitySet) -> String {
+    // The highest number first: those that a load needs.
     let mut names: Vec<String> = set.iter_names().map(|(n, _)| format!("CAP_{n}")).collect();
     names.reverse();
     match names.is_empty() {

@@ -314,8 +314,15 @@ fn stream_socket() -> std::io::Result<OwnedFd> {
     Ok(socket_with(family, kind, SocketFlags::CLOEXEC, None)?)
 }
 
+/// uapi: the size of sockaddr_un.sun_path.
+const SUN_PATH: usize = 108;
+
+/// With a zero at its end, which other clients expect.
 fn address(path: &Path) -> std::io::Result<SocketAddrUnix> {
-    Ok(SocketAddrUnix::new(path)?)
+    match path.as_os_str().len() < SUN_PATH {
+        true => Ok(SocketAddrUnix::new(path)?),
+        false => Err(ErrorKind::InvalidFilename.into()),
+    }
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {

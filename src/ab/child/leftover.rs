@@ -139,8 +139,7 @@ impl<'a> Household<'a> {
     }
 }
 
-/// To a process group whose leader is a child of ours that is not reaped, so that its number is its
-/// own. It may have ended.
+/// To a process group. Its leader has not ended, or too recently for its number to be reused.
 pub fn signal_group(leader: i32, signal: Signal) {
     let _ = Pid::from_raw(leader).map(|group| kill_process_group(group, signal));
 }

@@ -42,6 +42,8 @@ const SELDOM: Duration = Duration::from_secs(10);
 const POWER: Duration = Duration::from_secs(3);
 /// For what needs a walk through all cgroups. One was made before the start.
 const RARELY: Duration = Duration::from_secs(600);
+/// Cgroups visited to find the name of one.
+const GROUPS_MAX: usize = 10_000;
 /// Cgroups visited in one look; the next looks continue the walk.
 const GROUPS: usize = 2000;
 /// A look that takes longer is slow: a file does not answer.
@@ -373,9 +375,10 @@ impl Watch {
         }
         let root = self.host.cgroup.as_deref().filter(|_| refused.count > 0);
         let text = root.map(|root| {
-            let last = match group_names(root, &[refused.last].into()).remove(&refused.last) {
+            let ids = [refused.last].into();
+            let last = match group_names(root, &ids, GROUPS_MAX).remove(&refused.last) {
                 Some(name) => format!("the last is {name}"),
-                None => "the last has been removed".to_string(),
+                None => "the last was not found, or is removed".to_string(),
             };
             format!(
                 "{} without a place in the scheduler's table of {MAX_CGROUPS}: for their tasks hold \
@@ -383,7 +386,9 @@ impl Watch {
                 count(refused.count as usize, "control group"),
             )
         });
-        self.source.set_condition(Condition::GroupsRefused, text);
+        if !self.is_left_behind() {
+            self.source.set_condition(Condition::GroupsRefused, text);
+        }
     }
 
     fn look_at_quotas(&mut self) {
