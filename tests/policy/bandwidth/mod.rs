@@ -308,8 +308,8 @@ fn a_crowd_that_waits_for_one_budget_is_not_walked_through() {
     let mut machine = Machine::new(2, &[0], &hogs(1, 6000));
     machine.limit(1, MSEC, 0);
     machine.goes_on(SECOND);
-    // A look at a task reads the clock once, and there are few looks without budget. The timer rests
-    // for twice as long as they took, and a pass ends once it took a millisecond.
+    // A look at a task reads the clock once, and there are few looks without budget. The timer
+    // rests for twice as long as they took, and a pass ends once it took a millisecond.
     for (read, longest) in [(4 * USEC, 40 * USEC), (MSEC, 6 * MSEC)] {
         machine.kernel.set_clock_step(read);
         let mut rests = 0;
