@@ -7,7 +7,7 @@
 //! - `variant`, `metric`, `design`: what is compared, by which number, in which order.
 //! - `run`: makes the runs on a `machine`, which is `real/` or played by a test. `child` is one run
 //!   of the command, in a `cgroup`; `cpus` the CPUs it may use, `hooks` what is done around the
-//!   runs. `boots`: kernels as variants.
+//!   runs. `boot`: the one in which a run is made; `boots`: kernels as variants.
 //! - `result`: the file of runs. `analysis` passes them to `stats/`. `condition`: what spoils them.
 //! - `report/`: shows the result. `progress` reports meanwhile.
 //! - `tune`: searches by such comparisons.

@@ -18,7 +18,7 @@ pub fn groups_in(group: &Path) -> Vec<PathBuf> {
 }
 
 /// The names of these groups below `root` by inode, which the kernel calls their id. At most `most`
-/// groups are visited. A group that is not found otherwise has been removed meanwhile.
+/// groups are visited. A group without a name has been removed, or is not among those.
 pub fn group_names(root: &Path, ids: &BTreeSet<u64>, most: usize) -> BTreeMap<u64, String> {
     let mut names = BTreeMap::new();
     let mut ahead = groups_in(root);

@@ -3,7 +3,8 @@
 //! workloads. The same seed gives the same run. docs/simulator.md says what is modelled and what is
 //! not.
 //!
-//! - `load/`: what tasks do; `wait` and `cond`: what they do to each other.
+//! - `load/`: what tasks do; `workloads`: those with a name; `wait` and `cond`: what tasks do to
+//!   each other.
 //! - `machines`, `speed`, `cstates`, `caches`, `cost`: the machine, built from `params`. `daemon`:
 //!   what userspace publishes to the policy.
 //! - `sched`: what the engine asks of a scheduler; `cpus`: which tasks each CPU has.

@@ -139,7 +139,8 @@ impl<'a> Household<'a> {
     }
 }
 
-/// To a process group. Its leader has not ended, or too recently for its number to be reused.
+/// Sends the signal to a process group. The caller makes sure that the leader runs, or has ended
+/// too recently for its number to be reused.
 pub fn signal_group(leader: i32, signal: Signal) {
     let _ = Pid::from_raw(leader).map(|group| kill_process_group(group, signal));
 }
