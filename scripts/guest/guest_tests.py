@@ -23,6 +23,7 @@ A test is a shell script whose first lines give its requirements:
   # needs: faults       the scheduler with faults too, as scx_roost_spin and scx_roost_old
   # needs: embed        examples/embed.rs
   # needs: rustland     the scheduler with the cargo feature rustland, and with --backend rust
+  # needs: replay       roost-replay
   # needs: rt-app       that, and the files tests/guest/*.json
   # needs: page         docs/tutorial/first-hour.md
   # needs: systemd      it is the first process, and has the unit of contrib/; with own-boot
@@ -218,6 +219,8 @@ class Contents:
             self.common.program(test_program("roost-sim", "build", "--bin"), "bin/roost-sim")
             for file in sorted(TESTS.glob("*.json")):
                 self.common.file(file, f"tests/{file.name}")
+        if "replay" in needs:
+            self.common.program(test_program("roost-replay", "build", "--bin"), "bin/roost-replay")
         if "page" in needs:
             self.common.file(TOP / "docs/tutorial/first-hour.md", "tests/first-hour.md")
         for program in (*TOOLS, *build_tools()):

@@ -70,6 +70,34 @@ enum roost_hist {
 	ROOST_NR_HISTS
 };
 
+/*
+ * Rules of the kernel's fair class that its versions differ in, or that scx_roost has rules of its
+ * own in place of. Without a bit, the rule is scx_roost's.
+ */
+enum {
+	/* a running task is protected to the end of its request (RUN_TO_PARITY) */
+	FAIR_PARITY = 1 << 0,
+	/* beside a shorter request, for as long as that (set_protect_slice(); 6.17 to 7.2) */
+	FAIR_SHORTEST = 1 << 1,
+	/*
+	 * beside a shorter request, until it is ahead of the others; that one preempts at once if
+	 * it is eligible (set_short_buddy(); from 7.3)
+	 */
+	FAIR_INELIGIBLE = 1 << 2,
+	/* a new task is tested as one that wakes (up to 6.18) */
+	FAIR_FORK = 1 << 3,
+	/* a yield moves the deadline alone (yield_task_fair(); up to 6.18) */
+	FAIR_PUSH = 1 << 4,
+	/* lag is limited to a request and a tick (entity_lag(); from 6.19) */
+	FAIR_LAG_TICK = 1 << 5,
+	/* a kthread that is bound to its CPU waits like others */
+	FAIR_KTHREAD = 1 << 6,
+	/* a task that sleeps ahead of the mean stays in its queue (DELAY_DEQUEUE) */
+	FAIR_DELAY = 1 << 7,
+	/* those of the running kernel (tunables.kernel_rules) */
+	FAIR_AUTO = 1 << 30,
+};
+
 enum cpuperf_mode {
 	CPUPERF_OFF,  /* leave the request alone, which sched_ext sets to SCX_CPUPERF_ONE */
 	CPUPERF_UTIL, /* follow the CPU's utilisation */
@@ -127,9 +155,10 @@ struct tunables {
 	u64 wait_bound_ns;
 	/* kernel: sd->imbalance_pct, 117 between cores; for wake_affine, fork and balance */
 	u32 imbalance_pct;
-	u32 frozen;   /* 1: arm 0 is the only one, and never changes */
-	u32 features; /* if frozen, its roost_feature bits */
-	u32 limits;   /* 1: cpu.max is enforced */
+	u32 frozen;	  /* 1: arm 0 is the only one, and never changes */
+	u32 features;	  /* if frozen, its roost_feature bits */
+	u32 limits;	  /* 1: cpu.max is enforced */
+	u32 kernel_rules; /* FAIR_* bits of the running kernel */
 };
 
 /* What a task copies from its arm at each wakeup and each new request. */
@@ -145,7 +174,7 @@ struct task_policy {
 	u32 fits_rt;	/* 1: subtract real-time, deadline and interrupt time from the capacity */
 	/* delay_migration */
 	u32 delay_ns; /* how long a move is delayed; see policy_image.threshold */
-	u32 pad;
+	u32 rules;    /* FAIR_* bits */
 };
 
 /*

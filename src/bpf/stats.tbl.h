@@ -100,6 +100,7 @@ STAT(enq_idle, "tasks inserted directly into the local queue of an idle CPU (fro
 STAT(enq_queued, "tasks queued by deadline; before Linux 7.1 also those for an idle CPU")
 STAT(enq_back, "tasks that came back from a local queue: their CPU was taken before they ran")
 STAT(enq_unplaced, "wakeups that were not placed: the kernel asks for no CPU when a task may not leave its own")
+STAT(wake_delayed, "wakeups of a task that was still in its queue: it slept ahead of the mean, and was not placed (rules of a kernel)")
 STAT(enq_pinned, "queued tasks that may run on this one CPU only")
 STAT(enq_kthread, "per-CPU kthreads inserted directly into the local queue of their CPU")
 STAT(preempt_wakeup, "a woken task with an earlier deadline took the CPU at once")

@@ -11,7 +11,7 @@ use crate::clients::{monitor, status, stop};
 use crate::machine::FreqSource;
 use crate::machine::cpufreq::CpuPerf;
 use crate::policy::config::STATS_PATH;
-use crate::policy::features::{DEFAULT_PRESET, SLICE, TUNABLES, Tunable};
+use crate::policy::features::{DEFAULT_PRESET, FAIR_RULES, SLICE, TUNABLES, Tunable};
 use crate::util::names::instead;
 use crate::util::parse::{group, seconds};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Parser, Subcommand};
@@ -434,8 +434,11 @@ impl SettingArgs {
         options.extend(TUNABLES.iter().map(|row| {
             // As other schedulers of sched_ext have it.
             let short = (row.name == SLICE.name).then_some('s');
+            // `rules` alone are which task is on which arm.
+            let alias = (row.name == FAIR_RULES.name).then_some("rules");
             Arg::new(row.name)
                 .short(short)
+                .visible_alias(alias)
                 .long(row.name)
                 .value_name(row.value_name())
                 .help(tunable_help(row))

@@ -28,6 +28,15 @@ pub struct Host {
     pub moves_running: bool,
 }
 
+/// The numbers of a kernel's release, as `uname -r` prints it, and whether it is a candidate.
+pub fn release_of(text: &str) -> Option<([u32; 3], bool)> {
+    let version = text.split(['-', '+']).next()?;
+    let mut numbers = version.split('.').map(|n| n.parse().ok());
+    let (major, minor) = (numbers.next()??, numbers.next()??);
+    let patch = numbers.next().flatten().unwrap_or(0);
+    Some(([major, minor, patch], text.contains("-rc")))
+}
+
 impl Host {
     /// The running kernel, on the machine that `sys` describes.
     pub fn new(sys: &Path) -> Host {
@@ -108,12 +117,7 @@ impl Host {
 
     /// The release in numbers, as in 7.2.13, and whether it is only a candidate of that release.
     pub fn release(&self) -> Option<([u32; 3], bool)> {
-        let text = self.proc_text("sys/kernel/osrelease")?;
-        let version = text.split(['-', '+']).next()?;
-        let mut numbers = version.split('.').map(|n| n.parse().ok());
-        let (major, minor) = (numbers.next()??, numbers.next()??);
-        let patch = numbers.next().flatten().unwrap_or(0);
-        Some(([major, minor, patch], text.contains("-rc")))
+        release_of(&self.proc_text("sys/kernel/osrelease")?)
     }
 
     /// A task keeps its task storage when a fork of its is refused. CVE-2026-72110 lists the

@@ -30,7 +30,7 @@ impl Task {
                     fits_scale: arm.fits_scale,
                     fits_rt: arm.fits_rt,
                     delay_ns: arm.delay_ns,
-                    pad: 0,
+                    rules: 0,
                 },
                 weight: sys::NICE0_WEIGHT,
                 nice_weight: sys::NICE0_WEIGHT,

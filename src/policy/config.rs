@@ -5,6 +5,7 @@
 use crate::bpf::intf::tunables;
 use crate::machine::FreqSource;
 use crate::machine::cpufreq::{CpuFreq, CpuPerf};
+use crate::policy::fair;
 use crate::policy::plan::{Plan, RuleOf};
 use crate::policy::settings::Settings;
 use libbpf_rs::libbpf_sys::bpf_object_open_opts;
@@ -152,7 +153,13 @@ impl Config {
     /// What is fixed at load. `timers`: bpf_timer may be used. `limits`: the kernel reports
     /// cpu.max.
     #[doc(hidden)]
-    pub fn tunables(&self, cpufreq: &CpuFreq, timers: bool, limits: bool) -> tunables {
+    pub fn tunables(
+        &self,
+        cpufreq: &CpuFreq,
+        release: Option<[u32; 3]>,
+        timers: bool,
+        limits: bool,
+    ) -> tunables {
         tunables {
             cpuperf: cpufreq.mode(self.cpuperf),
             timers: timers.into(),
@@ -162,6 +169,7 @@ impl Config {
             features: self.settings.features.0,
             // Ending slices with a budget and releasing parked tasks need timers.
             limits: (limits && timers && !self.ignore_cpu_max).into(),
+            kernel_rules: fair::of_release(release).bits,
         }
     }
 
@@ -178,7 +186,7 @@ mod tests {
     fn timers_are_used_where_they_may() {
         let timers = |may| {
             Config::default()
-                .tunables(&CpuFreq::default(), may, true)
+                .tunables(&CpuFreq::default(), None, may, true)
                 .timers
         };
         assert_eq!((timers(true), timers(false)), (1, 0));
@@ -204,7 +212,7 @@ mod tests {
             freeze: true,
             ..Config::default()
         };
-        let tun = |config: &Config| config.tunables(&CpuFreq::default(), true, true);
+        let tun = |config: &Config| config.tunables(&CpuFreq::default(), None, true, true);
         let features = Settings::default().features.0;
         assert_eq!((tun(&frozen).frozen, tun(&frozen).features), (1, features));
         assert_eq!(tun(&Config::default()).frozen, 0);

@@ -5,6 +5,7 @@
 
 use crate::bpf::intf;
 use crate::model::FreqRule;
+use crate::policy::fair;
 use serde_json::Value;
 use std::fmt;
 
@@ -189,6 +190,9 @@ impl Tunable {
             let rule = FreqRule::parse(text).map(FreqRule::code);
             return rule.ok_or_else(|| format!("{} are possible", self.possible()));
         }
+        if let Default::Rules = self.default {
+            return fair::code(text).ok_or_else(|| format!("{} are possible", self.possible()));
+        }
         let in_range = |n: &u32| (self.min..=self.max).contains(n);
         text.parse().ok().filter(in_range).ok_or_else(|| {
             let unit = self.unit_after(" ");
@@ -204,6 +208,7 @@ impl Tunable {
     pub fn value_name(&self) -> &'static str {
         match (&self.default, self.unit, self.max) {
             (Default::Rule(_), ..) => "RULE",
+            (Default::Rules, ..) => "KERNEL",
             (_, "us", _) => "US",
             (_, "percent", _) => "PERCENT",
             (_, _, 1) => "0|1",
@@ -215,6 +220,7 @@ impl Tunable {
     pub fn possible(&self) -> String {
         match self.default {
             Default::Rule(_) => FreqRule::POSSIBLE.to_string(),
+            Default::Rules => fair::possible(),
             _ => format!("{} to {}", self.min, self.max),
         }
     }
@@ -223,6 +229,7 @@ impl Tunable {
     pub fn shown(&self, value: u32) -> Value {
         match self.default {
             Default::Rule(_) => FreqRule::of_code(value).to_string().into(),
+            Default::Rules => fair::set(value).name.into(),
             _ => value.into(),
         }
     }
@@ -252,12 +259,15 @@ pub enum Default {
     BaseSlice,
     /// The tunable is a rule about frequencies; this is the rule's code.
     Rule(u32),
+    /// The tunable names the kernel's rules; the default is the preset's.
+    Rules,
 }
 
 impl Default {
     pub fn value(&self, nr_cpus: u32) -> u32 {
         match self {
             Default::Fixed(value) | Default::Rule(value) => *value,
+            Default::Rules => fair::AUTO,
             Default::BaseSlice => 700 * (1 + nr_cpus.clamp(1, 8).ilog2()),
         }
     }
@@ -268,6 +278,7 @@ impl fmt::Display for Default {
         match self {
             Default::Fixed(value) => write!(f, "{value}"),
             Default::Rule(code) => write!(f, "{}", FreqRule::of_code(*code)),
+            Default::Rules => f.write_str("auto; roost with the preset roost"),
             Default::BaseSlice => f.write_str("the kernel's base slice, 2800 from 8 CPUs on"),
         }
     }
@@ -293,6 +304,17 @@ pub const MIN_SLICE: Tunable = Tunable {
     max: 100_000,
     machine_wide: false,
     help: "Least slice of a task while others wait, and time for which it runs before a wakeup may preempt it (with burst_slice an eighth of it against a light task; none for one that is ahead of its due, or SCHED_IDLE); by default at most --slice-us",
+};
+
+pub const FAIR_RULES: Tunable = Tunable {
+    name: "fair-rules",
+    parent: "",
+    unit: "",
+    default: Default::Rules,
+    min: 0,
+    max: fair::LAST,
+    machine_wide: false,
+    help: "Whose rules decide which task runs, and which may interrupt which: those of a kernel version, of the running kernel (auto), or scx_roost's own",
 };
 
 pub const RESCUE: Tunable = Tunable {
@@ -375,6 +397,7 @@ pub const FREQ_THRESHOLD: Tunable = Tunable {
 pub const TUNABLES: &[&Tunable] = &[
     &SLICE,
     &MIN_SLICE,
+    &FAIR_RULES,
     &CLAIM_TTL,
     &RESCUE,
     &MIGRATION_COST,

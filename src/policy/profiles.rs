@@ -40,7 +40,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "powersave",
-        variant: "mainline+pack+sync_local+slice-us=8000+min-slice-us=3000",
+        variant: "mainline+pack+sync_local+slice-us=8000+min-slice-us=3000+fair-rules=roost",
         help: "tasks fill the first cores of one cache, both threads of a core before the next one, \
                so that the other cores sleep deeply",
         cost: "tasks share cores while others are idle, and are slower there",

@@ -7,9 +7,10 @@ use crate::model::FreqRule;
 use crate::policy::change::{
     Change, NO_CHANGE, known_feature, unknown_preset, unknown_profile, unknown_tunable,
 };
+use crate::policy::fair;
 use crate::policy::features::{
-    self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, FeatureSet,
-    MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable, bits,
+    self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FAIR_RULES, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD,
+    FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable, bits,
 };
 use crate::policy::profiles::{self, Profile};
 use crate::policy::variant;
@@ -256,6 +257,9 @@ impl Settings {
         match self.asked(row).map(|value| row.shown(value)) {
             Some(Value::String(text)) => text,
             Some(number) => number.to_string(),
+            None if row.name == FAIR_RULES.name => {
+                fair::set(self.default_of(row, 1)).name.to_string()
+            }
             None => row.default.to_string(),
         }
     }
@@ -292,7 +296,7 @@ impl Settings {
         let set = |row: &Tunable| self.tunables.get(row.name).copied();
         let value = |row: &Tunable| {
             self.asked(row)
-                .unwrap_or_else(|| row.default.value(nr_cpus))
+                .unwrap_or_else(|| self.default_of(row, nr_cpus))
         };
         if row.name == SLICE.name && set(row).is_none() {
             value(row).max(value(&MIN_SLICE))
@@ -301,6 +305,13 @@ impl Settings {
         } else {
             value(row)
         }
+    }
+
+    fn default_of(&self, row: &Tunable, nr_cpus: u32) -> u32 {
+        if row.name == FAIR_RULES.name && self.preset == DEFAULT_PRESET {
+            return fair::ROOST;
+        }
+        row.default.value(nr_cpus)
     }
 
     /// The features that were switched since the preset or the profile was chosen.
@@ -341,7 +352,7 @@ impl Settings {
                 fits_scale: CAPACITY_SCALE * 100 / (100 - margin),
                 fits_rt: self.value(&FITS_RT, nr_cpus),
                 delay_ns: self.value(&DELAY, nr_cpus) * 1000,
-                pad: 0,
+                rules: fair::set(self.value(&FAIR_RULES, nr_cpus)).bits,
             },
             rescue_ns: ns(&RESCUE),
             migration_cost_ns: ns(&MIGRATION_COST),

@@ -57,7 +57,7 @@ mod tests {
                 fits_scale: 1024,
                 fits_rt: 0,
                 delay_ns: 0,
-                pad: 0,
+                rules: 0,
             },
             rescue_ns: 8,
             migration_cost_ns: 9,

@@ -103,7 +103,7 @@ mod tests {
                 fits_scale: features,
                 fits_rt: features,
                 delay_ns: features,
-                pad: features,
+                rules: features,
             },
             rescue_ns: features.into(),
             migration_cost_ns: features.into(),

@@ -82,7 +82,7 @@ fn a_task_takes_the_policy_of_its_arm() {
             fits_scale: 1024 + n,
             fits_rt: n,
             delay_ns: n,
-            pad: n,
+            rules: n,
         },
         ..kernel_arm()
     });

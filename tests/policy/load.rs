@@ -38,7 +38,7 @@ fn the_scheduler_loads_for_every_machine() {
         let topology = Topology::regular(llcs, cores, threads, llcs_per_node, true);
         for features in presets {
             config.settings.features.0 = features;
-            let tun = config.tunables(&CpuFreq::default(), true, true);
+            let tun = config.tunables(&CpuFreq::default(), None, true, true);
             let facts = topology.facts();
             let arms = [config.settings.arm(topology.nr_cpu_ids() as u32)];
             let policy = image(&arms, &facts.capacities());

@@ -28,6 +28,7 @@ mod queue;
 mod random;
 mod rescue;
 mod rng;
+mod rules;
 mod sets;
 mod setup;
 mod signals;

@@ -116,7 +116,7 @@ pub fn kernel_arm() -> arm {
             fits_scale: CAPACITY_SCALE,
             fits_rt: 0,
             delay_ns: 50_000,
-            pad: 0,
+            rules: 0,
         },
         rescue_ns: 20_000_000,
         migration_cost_ns: 500_000,
@@ -133,6 +133,7 @@ pub fn kernel_tunables() -> tunables {
         frozen: 0,
         features: 0,
         limits: 1,
+        kernel_rules: 0,
     }
 }
 

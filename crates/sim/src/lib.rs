@@ -71,9 +71,14 @@ use sched::Scheduler;
 use scx_roost::machine::Facts;
 use scx_roost::native::{Kernel, World};
 use scx_roost::policy::config::Config;
+use scx_roost::policy::fair::ROOST;
+use scx_roost::policy::features::FAIR_RULES;
 use scx_roost::policy::settings::Settings;
 use wait::Wait;
 use watch::Watch;
+
+/// The release whose rules `auto` has: the comparator's.
+const COMPARED: Option<[u32; 3]> = Some([7, 2, 0]);
 
 /// One run.
 pub struct Scenario<'a> {
@@ -107,7 +112,10 @@ impl Scenario<'_> {
     fn fair<W: Watch>(&self, settings: &Settings, watch: W) -> Result<(Measured, W)> {
         let ends = fair::Ends::of(settings.features);
         let sched = |kernel, tasks| Fair::new(kernel, tasks, ends, &self.model.params);
-        self.under(settings, watch, sched)
+        // The policy only places here: the comparator's queues have rules of their own.
+        let mut places = settings.clone();
+        places.put(&FAIR_RULES, ROOST)?;
+        self.under(&places, watch, sched)
     }
 
     /// Runs under a scheduler over the policy's memory with these settings.
@@ -121,7 +129,7 @@ impl Scenario<'_> {
         let tasks = load.tasks();
         let hardware = self.model.hardware()?;
         let masks = self.masks(&load, &hardware.facts)?;
-        let mut tunables = Config::default().tunables(&self.model.listens(), true, false);
+        let mut tunables = Config::default().tunables(&self.model.listens(), COMPARED, true, false);
         if load.faults.watchdog > 0 {
             tunables.wait_bound_ns = load.faults.watchdog / 4;
         }

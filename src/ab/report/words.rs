@@ -10,7 +10,9 @@ use crate::ab::stats::plan::Plan;
 use crate::ab::stats::turns::Scale;
 use crate::ab::stats::verdict::{Against, Direction, Judged, Verdict};
 use crate::ab::variant::Variant;
+use crate::machine::host::release_of;
 use crate::machine::{cpulist_text, parse_cpulist};
+use crate::policy::fair;
 use crate::util::escape;
 use crate::util::text::count;
 use crate::util::wall_clock::date;
@@ -291,7 +293,11 @@ pub fn taken(plan: &Header) -> String {
     // Across boots each variant names its kernel.
     let kernel = known("kernel").filter(|_| plan.boots.is_none());
     let host = [
-        kernel.map(|release| format!("kernel {release}")),
+        kernel.map(|release| {
+            let numbers = release_of(release).map(|(numbers, _)| numbers);
+            let rules = fair::of_release(numbers).name;
+            format!("kernel {release} (its rules: {rules})")
+        }),
         known("cpu").cloned(),
         cpus.map(|cpus| format!("{} CPUs", cpus.len())),
     ];

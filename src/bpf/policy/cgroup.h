@@ -29,7 +29,7 @@
 #define ROOST_CGROUP_H
 
 #include "bits.h"
-#include "queue.h"
+#include "delayed_dequeue.h"
 
 #define SWEEP_NS 10000000ULL
 
@@ -171,9 +171,13 @@ static __always_inline u32 cgroup_task_weight(u32 index, u32 nice_weight)
 	return weight < MIN_WEIGHT ? MIN_WEIGHT : weight > MAX_WEIGHT ? MAX_WEIGHT : weight;
 }
 
-/* Take over the current weight and cpu.idle of the task's group. */
+/* Take over the current weight and cpu.idle of the task's group. A sleeper leaves its queue. */
 static __always_inline void cgroup_apply(struct task_state *ts, u64 now)
 {
+	if (ts->delayed_in) {
+		delayed_ends(ts, now);
+		queue_leave(ts, now);
+	}
 	ts->competed = competing(cgroup_state(ts->cgroup), ts->nice_weight);
 	ts->sched_idle = ts->idle_policy || cgroup_state(ts->cgroup)->sched_idle;
 	queue_reweigh(ts, cgroup_task_weight(ts->cgroup, ts->nice_weight), now);

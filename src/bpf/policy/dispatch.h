@@ -42,6 +42,8 @@ static __always_inline bool take_first(s32 cpu)
 	port_task *head;
 	u32 queue = first_queue(cpu, &head);
 
+	if (cs->any_delayed)
+		delayed_expire(cs, !head);
 	if (uncounted && head)
 		cs->uncounted = 1;
 	if (head && !queued_eligible(head, eligible_until(cs)) &&
@@ -90,6 +92,8 @@ static __always_inline bool gives_way(s32 cpu, struct cpu_state *cs, const struc
 	bool ahead = before(until, ts->vruntime);
 	bool earlier = before(task_key(head), ts->deadline);
 
+	if (ts->pol.rules & FAIR_PARITY && !ahead && before(ts->vruntime, cs->curr_vprot))
+		return false;
 	if (queued_eligible(head, until))
 		return (ahead || earlier) && take_own(cs, queue);
 	if ((ahead || earlier) && pass_over(cpu, queue, ahead ? no_limit(cs) : ts->deadline))
@@ -118,6 +122,8 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, port_ta
 		policy_follow(ts);
 		new_request(ts, ts->pol.features);
 	}
+	if (cs->any_delayed)
+		delayed_expire(cs, false);
 	if (ts->idle_cpu && leaves_for_core(cs, ts))
 		return true;
 	if (queue_contended(cs)) {

@@ -16,6 +16,7 @@ static __always_inline void insert_preempting(port_task *p, struct task_state *t
 	 * preempts.
 	 */
 	curr_shows(cs, ts, now);
+	protects(cs, ts);
 	cs->curr_sched_idle = ts->sched_idle;
 	insert_local(p, slice_left(ts), enq_flags | ENQ_PREEMPT);
 }
@@ -87,19 +88,29 @@ static __always_inline bool another_is_pick(s32 cpu, const struct task_state *ts
 	       (queued_eligible(head, until) || waits_eligible(cpu, until, ts->deadline));
 }
 
+/* kernel: set_short_buddy(): it runs next, whichever task is the pick */
+static __always_inline bool short_buddy(const struct cpu_state *cs, const struct task_state *ts)
+{
+	return ts->pol.rules & FAIR_INELIGIBLE &&
+	       request_ns(ts, ts->pol.features) < cs->curr_request;
+}
+
 /* kernel: wakeup_preempt_fair(), where only the pick preempts */
 static __always_inline bool wins_cpu(s32 cpu, struct task_state *ts, u64 now, u64 enq_flags)
 {
 	struct cpu_state *cs = cpu_state(cpu);
+	bool tested = enq_flags & ENQ_WAKEUP || ts->pol.rules & FAIR_FORK;
 	enum preempt verdict;
 
 	/* A forked or moved task preempts only a SCHED_IDLE task. */
-	if (!(enq_flags & ENQ_WAKEUP) && !cs->curr_sched_idle)
+	if (!tested && !cs->curr_sched_idle)
 		return false;
 	verdict = preempts(cs, ts, ts->pol.features, now);
 	if (verdict == PREEMPT_LATER)
 		count_for(ts->pol.arm, STAT_preempt_protected);
-	return verdict == PREEMPT_NOW && (cs->curr_sched_idle || !another_is_pick(cpu, ts, now));
+	if (verdict != PREEMPT_NOW)
+		return false;
+	return cs->curr_sched_idle || short_buddy(cs, ts) || !another_is_pick(cpu, ts, now);
 }
 
 /*
@@ -162,10 +173,11 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 			ts->woken_at = now;
 		}
 	}
+	delayed_ends(ts, now);
 	if (limits_exist() && enqueue_parks(p, ts, now, enq_flags))
 		return;
 	/* A tick sent the task here from another CPU, and the idle core was taken meanwhile. */
-	lost_core = ts->idle_cpu == cpu + 1 && ts->on_rq && ts->on_rq != cpu + 1;
+	lost_core = ts->idle_cpu == cpu + 1 && ts->runnable_since && ts->on_rq != cpu + 1;
 	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, ts->pol.features);
@@ -178,7 +190,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 		 */
 		count(STAT_starved);
 		insert_preempting(p, ts, cs, now, enq_flags);
-	} else if (pcpu_kthread(p) && (enq_flags & ENQ_WAKEUP)) {
+	} else if (pcpu_kthread(p) && (enq_flags & ENQ_WAKEUP) && !(ts->pol.rules & FAIR_KTHREAD)) {
 		/*
 		 * At the end of a slice it waits like others. Otherwise two of them would take
 		 * turns in the local queue, which would never be empty.
@@ -193,6 +205,8 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 		insert_local(p, slice_left(ts), enq_flags | ENQ_IMMED);
 	} else {
 		insert_waiting(p, ts, cs, cpu, now, enq_flags);
+		if (cs->curr_pid && protection_over(cs, now))
+			kick_cpu(cpu, KICK_PREEMPT);
 		if (ts->delay_at)
 			ensure_delay_timer(cpu, cs, now, ts->delay_at);
 		/*

@@ -89,6 +89,8 @@ static __always_inline void policy_take(struct task_state *ts)
 	const struct policy_image *image = image_now();
 
 	ts->pol = arm_of(image, ts->arm)->task;
+	if (ts->pol.rules & FAIR_AUTO)
+		ts->pol.rules = tunables()->kernel_rules;
 	ts->pol_generation = image->generation;
 }
 
@@ -176,7 +178,7 @@ static __always_inline void first_request(struct task_state *ts, u32 features)
  */
 static __always_inline u64 slice_left(const struct task_state *ts)
 {
-	u64 least = ts->pol.min_slice_ns, left;
+	u64 least = ts->pol.rules & FAIR_PARITY ? 1 : ts->pol.min_slice_ns, left;
 
 	if (!before(ts->vruntime, ts->deadline))
 		return least;
@@ -188,8 +190,12 @@ static __always_inline u64 slice_left(const struct task_state *ts)
 
 static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 {
-	u64 slice = 2 * slice_of(ts);
-	s64 limit = to_virtual(slice > LAG_FLOOR_NS ? slice : LAG_FLOOR_NS, ts->weight);
+	u64 slice = slice_of(ts), most = 2 * slice > LAG_FLOOR_NS ? 2 * slice : LAG_FLOOR_NS;
+	s64 limit;
+
+	if (ts->pol.rules & FAIR_LAG_TICK)
+		most = slice + LAG_FLOOR_NS;
+	limit = to_virtual(most, ts->weight);
 
 	return lag > limit ? limit : lag < -limit ? -limit : lag;
 }
@@ -271,6 +277,29 @@ static __always_inline void place_by_lag(struct cpu_state *cs, struct task_state
 	atomic_add(&cs->avg_vruntime, mean_moves(cs, rest, sum) - moves);
 }
 
+/*
+ * The queue begins to count a task that has a request of its own, shorter than its arm's. What the
+ * shortest is, is known until none is left (kernel: cfs_rq_min_slice()).
+ */
+static __always_inline void short_joins(struct cpu_state *cs, struct task_state *ts)
+{
+	u64 own = ts->custom_slice;
+
+	if (!own || own >= ts->pol.slice_ns)
+		return;
+	if (!atomic_fetch_add(&cs->short_requests, 1) || own < cs->least_request)
+		cs->least_request = own;
+	ts->on_rq_short = 1;
+}
+
+static __always_inline void short_leaves(struct cpu_state *cs, struct task_state *ts)
+{
+	if (!ts->on_rq_short)
+		return;
+	atomic_add(&cs->short_requests, -1);
+	ts->on_rq_short = 0;
+}
+
 /* The task joins @cpu's queue, with what is left of its lag. */
 static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 {
@@ -290,6 +319,7 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 	 */
 	atomic_fetch_add(&cs->weight, ts->weight);
 	util_est_join(cs, ts);
+	short_joins(cs, ts);
 	ts->on_rq = cpu + 1;
 	ts->on_rq_weight = ts->weight;
 }
@@ -319,6 +349,7 @@ static __always_inline void queue_leave(struct task_state *ts, u64 now)
 	}
 	atomic_add(&cs->weight, -(u64)ts->on_rq_weight);
 	util_est_leave(cs, ts);
+	short_leaves(cs, ts);
 	ts->left_at = now;
 	ts->on_rq = 0;
 }
@@ -431,12 +462,17 @@ static __always_inline bool queue_contended(const struct cpu_state *cs)
  * The running task, which has been charged, yields: it forfeits the rest of its request, and begins
  * the next. A task that polls a lock thus leaves the CPU to the lock's holder. One that is ahead of
  * the mean keeps its request: it is not eligible, so another runs (kernel: yield_task_fair()).
+ * Older kernels only move the deadline.
  */
 static __always_inline void queue_yield(struct cpu_state *cs, struct task_state *ts, u32 features)
 {
 	u64 request = virtual_request(ts, features);
 	u64 rest = ts->deadline - ts->vruntime;
 
+	if (ts->pol.rules & FAIR_PUSH) {
+		ts->deadline += request;
+		return;
+	}
 	if (before(eligible_until(cs), ts->vruntime))
 		return;
 	if (before(ts->vruntime, ts->deadline))
@@ -478,6 +514,8 @@ static __always_inline void curr_shows(struct cpu_state *cs, const struct task_s
 	cs->curr_vruntime = ts->vruntime;
 	cs->curr_start = now;
 	cs->curr_light = light(ts, ts->pol.features);
+	cs->curr_request = request_ns(ts, ts->pol.features);
+	cs->curr_rules = ts->pol.rules;
 }
 
 /* As eligible_until(), with the running task charged up to now. @ts: has joined its queue */
@@ -492,12 +530,98 @@ static __always_inline u64 curr_vruntime_now(const struct cpu_state *cs, u64 now
 	return cs->curr_vruntime + to_virtual(waited_since(cs->curr_start, now), cs->curr_weight);
 }
 
+/* The shortest request in the queue of a task that requested @own. ns */
+static __always_inline u64 shortest_request(const struct cpu_state *cs, u64 own)
+{
+	return cs->short_requests && cs->least_request < own ? cs->least_request : own;
+}
+
+/* Virtual: from where the running task is ahead of the others (kernel: ineligible_vruntime()). */
+static __always_inline u64 ahead_of_others(const struct cpu_state *cs, const struct task_state *ts)
+{
+	s64 lag = cs->avg_vruntime - ts->vruntime;
+	u64 weight = cs->weight, own = ts->on_rq_weight;
+
+	if (weight <= own)
+		return ts->deadline;
+	return cs->avg_vruntime + divided(product(lag, own), weight - own) + 1;
+}
+
+/*
+ * The task begins to run: how far it is protected. Not renewed where it only goes on (kernel:
+ * set_protect_slice(), put_prev_set_next_task()).
+ */
+static __always_inline void protects(struct cpu_state *cs, const struct task_state *ts)
+{
+	u32 rules = ts->pol.rules;
+	u64 own = request_ns(ts, ts->pol.features), least = shortest_request(cs, own);
+	u64 until = ts->deadline, cap = until;
+
+	if (least < own && rules & FAIR_SHORTEST)
+		cap = ts->vruntime + to_virtual(least, ts->weight);
+	if (least < own && rules & FAIR_INELIGIBLE)
+		cap = ahead_of_others(cs, ts);
+	cs->curr_vprot = before(cap, until) ? cap : until;
+}
+
+/* The running task, now at @curr, keeps the CPU after the test (kernel: update_protect_slice()). */
+static __always_inline void protection_clips(struct cpu_state *cs, const struct task_state *ts,
+					     u64 curr, u64 until, u64 request)
+{
+	u64 least = shortest_request(cs, cs->curr_request), end;
+
+	if (request < least)
+		least = request;
+	if (least >= cs->curr_request || !(ts->pol.rules & (FAIR_SHORTEST | FAIR_INELIGIBLE)))
+		return;
+	if (ts->pol.rules & FAIR_INELIGIBLE && before(until, curr))
+		curr = until;
+	end = curr + to_virtual(least, cs->curr_weight);
+	if (before(end, cs->curr_vprot))
+		cs->curr_vprot = end;
+}
+
+/*
+ * The kernel's test (RUN_TO_PARITY, PREEMPT_SHORT): a running task that is not ahead of the mean is
+ * protected, but from a shorter request. @until: up to where a task is eligible
+ */
+static __always_inline enum preempt
+parity_preempts(struct cpu_state *cs, const struct task_state *ts, u32 features, u64 until, u64 now)
+{
+	u64 curr = curr_vruntime_now(cs, now), request = request_ns(ts, features);
+	bool shorter = request < cs->curr_request;
+	enum preempt verdict = PREEMPT_NO;
+
+	if (!before(until, ts->vruntime)) {
+		if (before(until, curr) || (shorter && ts->pol.rules & FAIR_INELIGIBLE))
+			return PREEMPT_NOW;
+		/* Of equal deadlines the waiting one's counts as the earlier one. */
+		if (!before(cs->curr_deadline, ts->deadline)) {
+			if (shorter || !before(curr, cs->curr_vprot))
+				return PREEMPT_NOW;
+			verdict = PREEMPT_LATER;
+		}
+	}
+	protection_clips(cs, ts, curr, until, request);
+	return verdict;
+}
+
+/*
+ * The running task is not protected any more: the pick is made again wherever it is charged beside
+ * others (kernel: update_curr()).
+ */
+static __always_inline bool protection_over(const struct cpu_state *cs, u64 now)
+{
+	return cs->curr_rules & FAIR_PARITY && queue_contended(cs) &&
+	       !before(curr_vruntime_now(cs, now), cs->curr_vprot);
+}
+
 /*
  * May the task that just joined preempt the running one? A running SCHED_IDLE task gives way to any
  * other. Apart from that, batch and SCHED_IDLE tasks never preempt, nor does a task that is ahead
  * of the mean. One that is not wins against a running task that is ahead, which the kernel would
  * not find eligible and does not protect (pick_eevdf()). Else the earlier deadline wins, once the
- * running task has been protected for a while.
+ * running task has been protected for a while: in the kernel to the end of its request.
  * [burst_slice] A light task is protected from another even if it is ahead: it is about to sleep.
  * Of tasks that wake each other in turn, each would else be interrupted by the next, and all of
  * them would wait, and count, beside a task that computes.
@@ -513,7 +637,11 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 	if (cs->curr_sched_idle && !ts->sched_idle)
 		return PREEMPT_NOW;
 	/* While a queue is late, waiting tasks run before waking ones (aging.h). */
-	if (ts->sched_idle || ts->batch || cs->late || before(until, ts->vruntime))
+	if (ts->sched_idle || ts->batch || cs->late)
+		return PREEMPT_NO;
+	if (ts->pol.rules & FAIR_PARITY)
+		return parity_preempts(cs, ts, features, until, now);
+	if (before(until, ts->vruntime))
 		return PREEMPT_NO;
 	if (before(until, curr_vruntime_now(cs, now)) && (!cs->curr_light || !light(ts, features)))
 		return PREEMPT_NOW;

@@ -12,6 +12,7 @@
 #include "cgroup.h"
 #include "claim.h"
 #include "delay_queue.h"
+#include "delayed_dequeue.h"
 #include "nohz.h"
 #include "parking.h"
 
@@ -84,7 +85,7 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, en
 {
 	bool is_new = !ts->load_cpu;
 
-	if (ts->on_rq == cpu + 1)
+	if (ts->on_rq == cpu + 1 && ts->runnable_since)
 		return;
 	if (ts->runnable_since && ts->pushed)
 		moved = ARRIVAL_OTHER;
@@ -103,8 +104,13 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, en
 	if (cgroup_differs(ts))
 		cgroup_apply(ts, now);
 	load_follows(ts, cpu, now);
+	if (ts->on_rq == cpu + 1) {
+		delayed_requeues(cpu, ts, now);
+		return;
+	}
 	if (is_new)
 		owes_as_parent(ts, now);
+	queue_leave(ts, now);
 	queue_join(cpu, ts, now);
 	if (is_new)
 		first_request(ts, ts->pol.features);
@@ -137,7 +143,7 @@ static __always_inline void run_charge(struct cpu_state *cs, struct task_state *
 static __always_inline void run_fold(struct task_state *ts, u64 now)
 {
 	if ((s64)(now - ts->folded_at) < (s64)PERIOD_NS) {
-		if (cgroup_differs(ts))
+		if (!ts->delayed_in && cgroup_differs(ts))
 			cgroup_apply(ts, now);
 		return;
 	}
@@ -146,7 +152,7 @@ static __always_inline void run_fold(struct task_state *ts, u64 now)
 		ts->runnable_since = now;
 	}
 	task_fold(ts, now);
-	if (ts->cgroup != ROOT_CGROUP)
+	if (ts->cgroup != ROOT_CGROUP && !ts->delayed_in)
 		cgroup_apply(ts, now);
 }
 
@@ -178,6 +184,7 @@ static __always_inline void curr_begins(struct cpu_state *cs, const struct task_
 		cs->curr_start = began;
 		return;
 	}
+	protects(cs, ts);
 	cs->curr_slice = turn_ns(cs, ts);
 }
 
@@ -197,6 +204,7 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 	struct cpu_state *cs = cpu_state(cpu);
 
 	delay_ends(ts, cpu, now);
+	delayed_ends(ts, now);
 	run_join(ts, cpu, now, ARRIVAL_STEAL);
 	idle_is_over(cs);
 	placed_runs(ts, cpu, cs, now);
@@ -261,9 +269,11 @@ static __always_inline void task_stops(port_task *p, struct task_state *ts, bool
 		ts->runnable_since = 0;
 		cgroup_leave(ts);
 		queue_settle(ts, now);
-		queue_leave(ts, now);
-		if (sleeps)
-			clock_stays(cs, ts);
+		if (!sleeps || !delays_dequeue(cs, ts, task_pid(p), now)) {
+			queue_leave(ts, now);
+			if (sleeps)
+				clock_stays(cs, ts);
+		}
 		/*
 		 * Its placement ended when it began to run, so idle_cpu is a core that a tick has
 		 * chosen since.
@@ -325,7 +335,7 @@ static __always_inline bool run_yield(port_task *p, port_task *to)
 		yields(p);
 		return false;
 	}
-	if (!ts || !ts->on_rq)
+	if (!ts || !ts->on_rq || ts->delayed_in)
 		return false;
 	cpu = ts->on_rq - 1;
 	cs = cpu_state(cpu);
@@ -361,6 +371,7 @@ static __always_inline void run_disable(port_task *p)
 	if (!ts)
 		return;
 	cgroup_leave(ts);
+	delayed_ends(ts, now);
 	queue_settle(ts, now);
 	queue_leave(ts, now);
 	load_ends(ts, now);

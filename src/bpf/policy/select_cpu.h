@@ -49,6 +49,12 @@ static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags
 		return prev;
 	arm_follow(p, ts);
 	policy_follow(ts);
+	/* It is still in its queue, so the kernel asks for no other (ttwu_runnable()). */
+	if (still_delayed(ts) && task_allowed(p, prev) && !cpu_away(prev)) {
+		ts->woken_at = cpu_clock();
+		count_for(ts->pol.arm, STAT_wake_delayed);
+		return prev;
+	}
 	/*
 	 * Nothing else wakes a task here meanwhile: the kernel holds p->pi_lock, a raw spinlock,
 	 * with interrupts off, and nothing that is called from here wakes a task.

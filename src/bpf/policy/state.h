@@ -12,6 +12,7 @@
 enum {
 	CACHELINE = 64,
 	NO_CPU = -1,
+	NR_DELAYED = 4,		/* a power of two: indexes are masked by it */
 	SCHED_BATCH_POLICY = 3, /* uapi: SCHED_BATCH, SCHED_IDLE */
 	SCHED_IDLE_POLICY = 5,
 };
@@ -94,6 +95,13 @@ struct idle_time {
 	u64 mean;
 };
 
+/* A task that sleeps, and is still counted in the queue (delayed_dequeue.h). */
+struct delayed {
+	u64 key; /* which sleep of which task; 0: the slot is free; atomic */
+	u64 vruntime;
+	u64 weight;
+};
+
 /*
  * One CPU's run queue, its running task and its signals. Callbacks that hold the CPU's rq lock
  * write it. Thieves, wakers and timers on any CPU also change the fields marked "atomic". Other
@@ -112,6 +120,9 @@ struct cpu_state {
 	u64 progress;
 	u64 util_est; /* sum of their estimated utilisation (util_est.h); atomic */
 
+	struct delayed delayed[NR_DELAYED];
+	u32 any_delayed; /* some of them may be in use */
+
 	/* the running task; curr_pid == 0: none of our class */
 	u32 curr_pid;
 	u32 curr_weight;
@@ -119,6 +130,11 @@ struct cpu_state {
 	u64 curr_vruntime;   /* virtual run time at curr_start */
 	u64 curr_start;	     /* ns: when it began to run, or dispatch last kept it */
 	u64 curr_slice;	     /* ns it may run while others wait */
+	u64 curr_vprot;	     /* virtual: up to where it is protected (protects()) */
+	u64 curr_request;    /* ns that the running task requested */
+	u64 least_request;   /* ns: the shortest request of those with a custom slice */
+	u64 short_requests;  /* how many of those are in the queue; atomic */
+	u32 curr_rules;	     /* FAIR_* bits of the running task */
 	u32 changed_pid;     /* the task that ran last, if it stopped only to be changed */
 	u32 curr_light;	     /* [burst_slice] its requests are short */
 	u64 charged_at;	     /* ns: when the running task was last charged, or began */
@@ -244,6 +260,10 @@ struct task_state {
 	s32 on_rq;	  /* 1 + the CPU whose queue counts it; 0: none (kernel: on_rq, a state) */
 	u32 on_rq_weight; /* the weight that queue counts */
 	u32 on_rq_util;	  /* its part of that CPU's util_est (util_est.h) */
+	u32 on_rq_short;  /* 1: it counts in that CPU's short_requests */
+	/* 1 + its slot among the delayed of that CPU; 0: none (delayed_dequeue.h) */
+	u32 delayed_in;
+	u64 delayed_key;  /* that slot's key, as long as it is its */
 	u32 weight;	  /* effective: nice and cgroups */
 	u32 nice_weight;  /* from nice or SCHED_IDLE only */
 	u64 custom_slice; /* ns from sched_attr.sched_runtime; 0: none */

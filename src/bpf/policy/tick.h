@@ -172,6 +172,8 @@ static __always_inline void tick_task(port_task *p, struct task_state *ts, u64 n
 	delay_watch(cpu, cs, now);
 	if (queue_contended(cs))
 		call_help(cpu, now);
+	if (protection_over(cs, now))
+		set_slice(p, 0);
 	tick_push(p, cs, ts, cpu, now);
 	tick_others(p, cs, cpu, now);
 	nohz_tick(p, ts, cs, cpu, now);

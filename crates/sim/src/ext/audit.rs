@@ -81,7 +81,8 @@ impl Ext {
         Ok(())
     }
 
-    /// The sums of each CPU equal those of the tasks that it counts.
+    /// The sums of each CPU equal those of the tasks that it counts, also of sleepers whose
+    /// dequeue is delayed.
     fn sums(&self, tasks: &[Task]) -> Result<(), String> {
         let world = self.kernel.world();
         let mut sums = vec![(0, 0); world.nr_cpus()];
@@ -91,6 +92,12 @@ impl Ext {
                 continue;
             }
             let cpu = state.on_rq as usize - 1;
+            if state.delayed_in != 0 {
+                let slot = &world.cpu(cpu).delayed[state.delayed_in as usize - 1];
+                let counts = slot.key == state.delayed_key;
+                sums[cpu].0 += u64::from(counts) * slot.weight;
+                continue;
+            }
             if !self.kernel.runnable(task) {
                 return Err(format!("CPU {cpu} counts task {task}, which sleeps"));
             }

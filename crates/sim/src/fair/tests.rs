@@ -17,7 +17,7 @@ fn fair() -> Fair {
     let facts = model.hardware().expect("it is one").facts;
     let settings = Settings::of_preset("mainline").expect("it is one");
     let arm = settings.arm(facts.machine.nr_online);
-    let tunables = Config::default().tunables(&model.listens(), true, false);
+    let tunables = Config::default().tunables(&model.listens(), None, true, false);
     let kernel = Kernel::new(World::new(facts, arm, tunables, 1), 4);
     let mut fair = Fair::new(kernel, 4, Ends::Wakeup, &model.params);
     fair.set_now(NOW);

@@ -5,6 +5,7 @@ use super::play::Play;
 use crate::targets::bytes::Bytes;
 use scx_roost::bpf::intf::{self, MAX_ARMS};
 use scx_roost::native::sys;
+use scx_roost::policy::fair;
 use scx_roost::policy::features::{FeatureSet, orphans};
 
 /// A set of features that userspace would accept: no sub-switch without its parent.
@@ -33,7 +34,7 @@ pub fn task_policy(arm: &intf::task_policy) -> sys::task_policy {
         fits_scale: arm.fits_scale,
         fits_rt: arm.fits_rt,
         delay_ns: arm.delay_ns,
-        pad: 0,
+        rules: arm.rules,
     }
 }
 
@@ -74,7 +75,7 @@ fn publish(image: &mut intf::policy_image, bytes: &mut Bytes) {
         fits_scale: within(bytes, 1024, 2048) as u32,
         fits_rt: u32::from(bytes.flag()),
         delay_ns: within(bytes, 1_000, 10_000_000) as u32,
-        pad: 0,
+        rules: fair::set(bytes.below(1 + fair::LAST as usize) as u32).bits,
     };
     arm.rescue_ns = within(bytes, 1_000_000, 1_000_000_000);
     arm.migration_cost_ns = within(bytes, 0, 100_000_000);

@@ -109,18 +109,19 @@ fn bound(play: &mut Play) {
     bound_sums(play);
 }
 
-/// A CPU's weight is at least the sum of what its tasks have added.
+/// A CPU's weight is at least the sum of what its tasks have added, also those that sleep.
 fn bound_sums(play: &mut Play) {
     let mut least = vec![0; play.core_masks.len()];
     for task in 0..TASKS {
         let state = play.kernel.state(task);
-        if state.on_rq > 0 {
+        if state.on_rq > 0 && state.delayed_in == 0 {
             least[state.on_rq as usize - 1] += u64::from(state.on_rq_weight);
         }
     }
     for (cpu, least) in least.into_iter().enumerate() {
         let state = play.kernel.world_mut().cpu_mut(cpu);
-        state.weight = state.weight.max(least);
+        let delayed: u64 = state.delayed.iter().map(|d| d.weight).sum();
+        state.weight = state.weight.max(least + delayed);
     }
 }
 
@@ -130,6 +131,9 @@ fn bound_cpu(cpu: &mut sys::cpu_state, core_mask: u64, cpus: u32, llcs: u32) {
     cpu.curr_weight = weight(cpu.curr_weight);
     cpu.help_for %= cpus + 1;
     cpu.assigned_cpu %= cpus + 1;
+    for delayed in &mut cpu.delayed {
+        delayed.weight = u64::from(weight(delayed.weight as u32));
+    }
     cpu.rescue_llc %= llcs;
     cpu.balance_llc %= llcs;
 }
@@ -164,6 +168,10 @@ fn bound_task(task: &mut sys::task_state, cpus: u32) {
         &mut task.delay_cpu,
     ] {
         *number = (*number as u32 % (cpus + 1)) as i32;
+    }
+    task.delayed_in %= sys::NR_DELAYED as u32 + 1;
+    if task.on_rq == 0 {
+        task.delayed_in = 0;
     }
     if task.delay_at > 0 {
         task.delay_cpu = task.delay_cpu.max(1);
