@@ -9,6 +9,11 @@
  *	guest probe N MS SEED		N processes that sleep about 1 ms at a time, for MS: how
  *					late they wake, on all CPUs and on the first
  *	guest hogs N			N processes that compute until this one is killed
+ *	guest crowd MS SEED PROBES [NICE[:REQUEST_US]]...
+ *					for MS: probes that compute for 50 us after each sleep, beside a
+ *					hog for each further word; waits, switches, shares of CPU, and
+ *					how long a hog runs at a time
+ *	guest yielders N MS		N processes on the first CPU that yield for MS: their switches
  *	guest settle SECONDS		wait until the machine is idle
  *	guest spin N			compute a little: shifts what follows in time, by seed
  *	guest deadlines			finer interleaving of the virtual CPUs, see deadlines()
@@ -28,10 +33,13 @@
 #include <sys/io.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "../../tests/guest/attr.h"
 
 #define MAX_CPUS     1024
 #define MAX_WORKERS  256
@@ -75,6 +83,16 @@ static int64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+/* Computes for about `us` microseconds, at 2 ns per instruction under icount. */
+static void spin_us(int us)
+{
+	uint64_t x = us;
+
+	for (int i = 0; i < 125 * us; i++)
+		x = x * 6364136223846793005ull + i;
+	sink = x;
 }
 
 /* ---- meter ---- */
@@ -236,18 +254,13 @@ static void look_around(struct worker *all, int count, struct worker *me)
 	me->avoidable += shared && cores < nr_cores;
 }
 
-/* Computes for about `us` microseconds, at 2 ns per instruction under icount. Looks around every 20
- * us. */
+/* Computes for about `us` microseconds. Looks around every 20 us. */
 static void compute(struct worker *all, int count, struct worker *me, int us)
 {
-	uint64_t x = us;
-
 	for (int done = 0; done < us; done += 20) {
 		look_around(all, count, me);
-		for (int i = 0; i < 2500; i++)
-			x = x * 6364136223846793005ull + i;
+		spin_us(20);
 	}
-	sink = x;
 }
 
 static void work(struct worker *all, int count, int self, int chunks, unsigned int seed, int to,
@@ -306,15 +319,25 @@ static int workers(int count, int chunks, unsigned int seed)
 /* ---- probe: wakeup latency ---- */
 
 struct sample {
-	uint32_t late_us;
+	uint32_t us;  /* how late it woke */
 	uint32_t cpu; /* where it woke */
 };
 
 static int ascending(const void *a, const void *b)
 {
-	uint32_t x = ((const struct sample *)a)->late_us, y = ((const struct sample *)b)->late_us;
+	uint32_t x = ((const struct sample *)a)->us, y = ((const struct sample *)b)->us;
 
 	return (x > y) - (x < y);
+}
+
+static void stay_on(int cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		fail("affinity");
 }
 
 /*
@@ -323,21 +346,21 @@ static int ascending(const void *a, const void *b)
  */
 static void begin_on(int cpu)
 {
-	cpu_set_t all, one;
+	cpu_set_t all;
 
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	if (sched_getaffinity(0, sizeof(all), &all) || sched_setaffinity(0, sizeof(one), &one) ||
-	    sched_setaffinity(0, sizeof(all), &all))
+	if (sched_getaffinity(0, sizeof(all), &all))
+		fail("affinity");
+	stay_on(cpu);
+	if (sched_setaffinity(0, sizeof(all), &all))
 		fail("affinity");
 }
 
 /*
  * Sleeps to one beat after the other and skips those already missed. Returns the number of samples.
  * Beats are 0.5 to 1.5 ms apart: a constant period would stay in step with the ticks, and the
- * result would depend on its phase.
+ * result would depend on its phase. Computes for `run_us` after each sleep.
  */
-static uint32_t sleep_to_beats(struct sample *samples, int64_t length_ns, uint32_t dice)
+static uint32_t sleep_to_beats(struct sample *samples, int64_t length_ns, uint32_t dice, int run_us)
 {
 	int64_t beat = now_ns() + PERIOD_NS, end = beat + length_ns;
 	uint32_t n = 0;
@@ -350,7 +373,9 @@ static uint32_t sleep_to_beats(struct sample *samples, int64_t length_ns, uint32
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 		woken = now_ns();
 		samples[n].cpu = sched_getcpu();
-		samples[n++].late_us = (woken - beat) / 1000;
+		samples[n++].us = (woken - beat) / 1000;
+		spin_us(run_us);
+		woken = run_us ? now_ns() : woken;
 		while (beat <= woken) {
 			dice = dice * 1664525 + 1013904223;
 			beat += PERIOD_NS / 2 + (dice >> 8) % PERIOD_NS;
@@ -363,8 +388,8 @@ static void print_figures(const char *prefix, const struct sample *sorted, uint3
 {
 	printf("%ssamples=%u ", prefix, n);
 	if (n)
-		printf("%sp50=%u %sp99=%u %smax=%u ", prefix, sorted[n / 2].late_us, prefix,
-		       sorted[n * 99ull / 100].late_us, prefix, sorted[n - 1].late_us);
+		printf("%sp50=%u %sp99=%u %smax=%u ", prefix, sorted[n / 2].us, prefix,
+		       sorted[n * 99ull / 100].us, prefix, sorted[n - 1].us);
 }
 
 /* Moves the samples of the first CPU to the front, in their order. */
@@ -388,7 +413,8 @@ static int probe(int count, int ms, uint32_t seed)
 	for (int i = 0; i < count; i++)
 		if (fork_or_fail() == 0) {
 			begin_on(i % cpus);
-			nr[i] = sleep_to_beats(samples + i * room, ms * 1000000ll, seed * 977 + i);
+			nr[i] = sleep_to_beats(samples + i * room, ms * 1000000ll, seed * 977 + i,
+					       0);
 			_exit(0);
 		}
 	while (wait(NULL) > 0)
@@ -406,7 +432,194 @@ static int probe(int count, int ms, uint32_t seed)
 	return 0;
 }
 
+/* ---- crowd: hogs and probes ---- */
+
+#define RUN_US	   50	 /* of a probe, each time it has woken */
+#define GAP_NS	   20000 /* another task ran, if a hog sees no time for so long */
+#define WARM_UP_US 200000
+#define MAX_CROWD  64
+
+enum phase { WARM_UP, MEASURE, END };
+
+struct member {
+	struct sample *samples; /* waits of a probe; how long a hog ran at a time */
+	uint32_t nr;
+	int64_t cpu_ns;
+	long voluntary, involuntary;
+} __attribute__((aligned(128)));
+
+struct crowd {
+	volatile enum phase phase;
+	struct member members[MAX_CROWD];
+};
+
+static int64_t cpu_time_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+/* Counted from `sign` -1 to `sign` 1. */
+static void count_up(struct member *me, int sign)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	me->cpu_ns += sign * cpu_time_ns();
+	me->voluntary += sign * usage.ru_nvcsw;
+	me->involuntary += sign * usage.ru_nivcsw;
+}
+
+/* Computes in the given phase; keeps how long it ran between two gaps in its time. */
+static void compute_in(struct crowd *crowd, enum phase phase, struct member *me, uint32_t room)
+{
+	int64_t last = now_ns(), begin = last, now;
+
+	for (me->nr = 0; crowd->phase == phase; last = now) {
+		spin_us(2);
+		now = now_ns();
+		if (now - last < GAP_NS)
+			continue;
+		if (me->nr < room)
+			me->samples[me->nr++].us = (last - begin) / 1000;
+		begin = now;
+	}
+}
+
+static _Noreturn void be_hog(struct crowd *crowd, struct member *me, uint32_t room,
+			     const char *word)
+{
+	struct wish wish = { .nice = atoi(word) };
+	const char *request = strchr(word, ':'), *failed;
+
+	wish.slice_us = request ? atoi(request + 1) : 0;
+	failed = set_attr(&wish);
+	if (failed)
+		fail(failed);
+	compute_in(crowd, WARM_UP, me, room);
+	count_up(me, -1);
+	compute_in(crowd, MEASURE, me, room);
+	count_up(me, 1);
+	_exit(0);
+}
+
+static _Noreturn void be_probe(struct member *me, int ms, uint32_t dice)
+{
+	count_up(me, -1);
+	me->nr = sleep_to_beats(me->samples, ms * 1000000ll, dice, RUN_US);
+	count_up(me, 1);
+	_exit(0);
+}
+
+/* The samples of all these, sorted, and their sums. */
+static struct member sum_up(const struct member *members, int count, size_t room)
+{
+	struct member sum = { .samples = shared_memory(sizeof(*sum.samples) * (count * room + 1)) };
+
+	for (const struct member *m = members; m < members + count; m++) {
+		memcpy(sum.samples + sum.nr, m->samples, sizeof(*m->samples) * m->nr);
+		sum.nr += m->nr;
+		sum.cpu_ns += m->cpu_ns;
+		sum.voluntary += m->voluntary;
+		sum.involuntary += m->involuntary;
+	}
+	qsort(sum.samples, sum.nr, sizeof(*sum.samples), ascending);
+	return sum;
+}
+
+static uint32_t less_than(const struct sample *sorted, uint32_t n, uint32_t us)
+{
+	uint32_t less = 0;
+
+	while (less < n && sorted[less].us < us)
+		less++;
+	return less;
+}
+
+static void print_crowd(const struct member *hogs, int nr_hogs, int nr_probes, size_t room)
+{
+	struct member of_hogs = sum_up(hogs, nr_hogs, room),
+		      of_probes = sum_up(hogs + nr_hogs, nr_probes, room);
+	uint32_t median = of_hogs.nr ? of_hogs.samples[of_hogs.nr / 2].us : 0;
+
+	print_figures("", of_probes.samples, of_probes.nr);
+	print_figures("run_", of_hogs.samples, of_hogs.nr);
+	printf("soon=%u run_early=%u voluntary=%ld involuntary=%ld run_voluntary=%ld run_involuntary=%ld run_ns=%lld",
+	       less_than(of_probes.samples, of_probes.nr, RUN_US),
+	       less_than(of_hogs.samples, of_hogs.nr, median * 9 / 10), of_probes.voluntary,
+	       of_probes.involuntary, of_hogs.voluntary, of_hogs.involuntary,
+	       (long long)of_hogs.cpu_ns);
+	for (int i = 0; i < nr_hogs; i++)
+		printf(" hog%d_ns=%lld", i, (long long)hogs[i].cpu_ns);
+	printf("\n");
+}
+
+static int crowd(int ms, uint32_t seed, int nr_probes, char **hogs, int nr_hogs)
+{
+	struct crowd *crowd = shared_memory(sizeof(*crowd));
+	size_t room = 20 * ms + 2; /* a hog may run as shortly as 50 us at a time */
+	pid_t probes[MAX_CROWD];
+
+	if (nr_probes < 0 || nr_hogs + nr_probes > MAX_CROWD)
+		fail("crowd");
+	for (int i = 0; i < nr_hogs + nr_probes; i++)
+		crowd->members[i].samples = shared_memory(sizeof(struct sample) * room);
+	for (int i = 0; i < nr_hogs; i++)
+		if (fork_or_fail() == 0)
+			be_hog(crowd, &crowd->members[i], room, hogs[i]);
+	usleep(WARM_UP_US);
+	crowd->phase = MEASURE;
+	for (int i = 0; i < nr_probes; i++) {
+		probes[i] = fork_or_fail();
+		if (probes[i] == 0)
+			be_probe(&crowd->members[nr_hogs + i], ms, seed * 977 + i);
+	}
+	usleep(nr_probes ? 0 : ms * 1000);
+	for (int i = 0; i < nr_probes; i++)
+		waitpid(probes[i], NULL, 0);
+	crowd->phase = END;
+	while (wait(NULL) > 0)
+		;
+	print_crowd(crowd->members, nr_hogs, nr_probes, room);
+	return 0;
+}
+
 /* ---- the small ones ---- */
+
+static long yield_until(int64_t end)
+{
+	long yields = 0;
+
+	for (; now_ns() < end; yields++)
+		sched_yield();
+	return yields;
+}
+
+static int yielders(int count, int ms)
+{
+	struct member *sum = shared_memory(sizeof(*sum) * count);
+	int64_t end = now_ns() + ms * 1000000ll;
+	long yields = 0, switches = 0;
+
+	for (int i = 0; i < count; i++)
+		if (fork_or_fail() == 0) {
+			stay_on(0);
+			count_up(&sum[i], -1);
+			sum[i].nr = yield_until(end);
+			count_up(&sum[i], 1);
+			_exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+	for (int i = 0; i < count; i++) {
+		yields += sum[i].nr;
+		switches += sum[i].voluntary + sum[i].involuntary;
+	}
+	printf("yields=%ld yield_switches=%ld\n", yields, switches);
+	return 0;
+}
 
 static void fork_and_wait(int times, char *cmd)
 {
@@ -531,6 +744,10 @@ int main(int argc, char **argv)
 		return forks(atoi(argv[2]), atoi(argv[3]), argv[4]);
 	if (!strcmp(verb, "probe") && argc == 5)
 		return probe(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
+	if (!strcmp(verb, "crowd") && argc > 4)
+		return crowd(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]), argv + 5, argc - 5);
+	if (!strcmp(verb, "yielders") && argc == 4)
+		return yielders(atoi(argv[2]), atoi(argv[3]));
 	if (!strcmp(verb, "hogs") && argc == 3)
 		hogs(atoi(argv[2]));
 	if (!strcmp(verb, "settle") && argc == 3)

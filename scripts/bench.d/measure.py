@@ -16,7 +16,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 sys.path.insert(0, str(TOP / "scripts/guest"))
-from lab import Image, Kernel, LabError, Qemu, boot, compile_static, topology    # noqa: E402
+from guest_tests import FAST_KERNEL    # noqa: E402
+from lab import Boot, Image, Kernel, LabError, Qemu, boot, compile_static, topology    # noqa: E402
+from memory import Memory, key    # noqa: E402
 
 EEVDF = "eevdf"
 # A meter of a longer run of the same command.
@@ -49,6 +51,7 @@ class Suite:
     limit_s: int                # on the host, per boot
     tools: tuple
     job: str = field(repr=False)
+    helpers: tuple = ()         # programs of tests/guest
     lines: bool = False         # also count locked operations and accesses to lines of other CPUs; several times slower
 
 
@@ -151,15 +154,16 @@ grep -i ' [tw] ' /proc/kallsyms | gzip -c | base64 | sed 's/^/::symbols /'
 
 
 class Bench:
-    """Everything that all boots share. profile: also count the instructions of each function."""
+    """Everything that all boots share. profile: also count the instructions of each function. counting: False counts no
+    instructions; a boot then takes less time, and one that ended well before with the same bytes is not done again."""
 
-    def __init__(self, kernel_prefix, build_dir, profile=False):
-        self.profile = profile
+    def __init__(self, kernel_prefix, build_dir, profile=False, counting=True):
+        self.profile, self.memory = profile, Memory()
         self.kernel = Kernel.get(kernel_prefix)
         self.qemu = Qemu.with_plugins()
         self.build_dir = build_dir
         build_dir.mkdir(parents=True, exist_ok=True)
-        self.plugin = self._compile_plugin()
+        self.plugin = self._compile_plugin() if counting else None
         self.guest = compile_static(HERE / "guest.c", build_dir / "guest")
         self.nothing = compile_static(HERE / "nothing.c", build_dir / "nothing", "-nostdlib", "-s")
 
@@ -177,6 +181,8 @@ class Bench:
         image.program(self.nothing, "bin/nothing")
         for tool in suite.tools:
             image.program(tool, f"bin/{tool}")
+        for name in suite.helpers:
+            image.program(compile_static(TOP / f"tests/guest/{name}.c", self.build_dir / name))
         command = scheduler.command
         if command:
             image.program(command[0], "bin/scheduler")
@@ -186,16 +192,8 @@ class Bench:
                                  job=suite.job.format(seed=seed, cpus=topology(suite.topology).cpus)))
         return image
 
-    def run(self, scheduler, suite_name, seed):
-        suite = SUITES[suite_name]
-        with tempfile.TemporaryDirectory(prefix="roost-bench-") as tmp:
-            sums, blocks = Path(tmp) / "sums", Path(tmp) / "blocks"
-            plugin = f"{self.plugin},out={sums}" + (f",profile={blocks}" if self.profile else "")
-            plugin += ",lines=on" if suite.lines else ""
-            r = boot(self.kernel, self.image(scheduler, suite, seed), suite.topology, "icount", qemu=self.qemu,
-                     seed=seed, extra=["-plugin", plugin], limit_s=suite.limit_s)
-            marks = [[int(n) for n in line.split()] for line in sums.read_text().splitlines()] if sums.exists() else []
-            block_lists = blocks.read_text().split("\n\n") if blocks.exists() else []
+    def run(self, scheduler, suite, seed):
+        r, marks, block_lists = (self._counted if self.plugin else self._remembered)(scheduler, suite, seed)
         failed = " ".join(next((words for _, words in r.events("failed")), []))
         if not failed and (not r.complete or r.rc != 0):
             failed = f"no end within {suite.limit_s} s" if r.timed_out else "the guest did not end well"
@@ -209,11 +207,37 @@ class Bench:
         return {"seed": seed, "wall_s": round(r.wall_s, 1), "load_s": round(end - begin, 2), "verified": verified,
                 "meters": meters}
 
+    def _counted(self, scheduler, suite, seed):
+        """The boot, the plugin's sums at each mark, and what each function executed between two."""
+        with tempfile.TemporaryDirectory(prefix="roost-bench-") as tmp:
+            sums, blocks = Path(tmp) / "sums", Path(tmp) / "blocks"
+            plugin = f"{self.plugin},out={sums}" + (f",profile={blocks}" if self.profile else "")
+            plugin += ",lines=on" if suite.lines else ""
+            r = boot(self.kernel, self.image(scheduler, suite, seed), suite.topology, "icount", qemu=self.qemu,
+                     seed=seed, extra=["-plugin", plugin], limit_s=suite.limit_s)
+            marks = [[int(n) for n in line.split()] for line in sums.read_text().splitlines()] if sums.exists() else []
+            return r, marks, blocks.read_text().split("\n\n") if blocks.exists() else []
+
+    def _remembered(self, scheduler, suite, seed):
+        """The boot, or what it printed when it was done before."""
+        image = self.image(scheduler, suite, seed)
+        known = key(self.kernel, image, suite.topology, "icount", self.qemu, FAST_KERNEL, seed)
+        r = self.memory.recall(known, lambda kept: Boot(lines=kept["lines"], complete=True, rc=0))
+        if r is None:
+            r = boot(self.kernel, image, suite.topology, "icount", qemu=self.qemu, seed=seed, append=FAST_KERNEL,
+                     limit_s=suite.limit_s)
+            good = r.complete and r.rc == 0 and not r.retried
+            self.memory.settle(known, good, {"lines": [line for line in r.lines if line.startswith("::")]})
+        return r, None, []
+
 
 def read_meters(r, marks):
-    """name -> what `guest meter` printed, the command's own figures, and the instructions between its two marks."""
+    """name -> what `guest meter` printed, the command's own figures, and the instructions between its two marks, which
+    are None where nothing counts."""
     rows = [dict(w.split("=", 1) for w in words) for _, words in r.events("meter")]
-    if len(marks) != 2 * len(rows):
+    if marks is None:
+        marks = [()] * (2 * len(rows))
+    elif len(marks) != 2 * len(rows):
         raise LabError(f"the plugin saw {len(marks)} marks for {len(rows)} meters: "
                        "its marker and the one of guest.c differ, or QEMU's plugin interface does")
     meters = {}
@@ -238,12 +262,12 @@ def difference(long, short):
 
 
 def own_figures(name, text):
-    """What the command itself prints: its time (it knows its start better), or key=value pairs."""
+    """What the command itself prints: its time (it knows its start better), or pairs of a key and a value."""
     if name.endswith("hackbench"):
         return {"ns": round(float(re.search(r"Time: ([\d.]+)", text).group(1)) * 1e9)}
     if name.endswith("pipe"):
         return {"ns": round(float(text.split()[0]) * 1e9)}
-    return {k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", text)}
+    return {k: int(v) for k, v in re.findall(r"(\w+)[= ](\d+)", text)}
 
 
 def read_symbols(r):
