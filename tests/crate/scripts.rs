@@ -200,6 +200,14 @@ fn chaos_forks_a_million_times_an_hour() {
     assert!((990_000..1_010_000).contains(&sum), "{sum}");
 }
 
+/// One line on stderr, and exit status 2.
+fn refuses(script: &str, options: &[&str]) {
+    let output = top(script, options);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{options:?}: {stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{options:?}: {stderr}");
+}
+
 #[test]
 fn chaos_refuses_wrong_words_at_once() {
     for options in [
@@ -214,9 +222,28 @@ fn chaos_refuses_wrong_words_at_once() {
         ["--roost", "/nowhere"],
         ["--roost", ""],
     ] {
-        let output = top("scripts/chaos", &options);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{options:?}: {stderr}");
-        assert_eq!(stderr.lines().count(), 1, "{options:?}: {stderr}");
+        refuses("scripts/chaos", &options);
     }
+}
+
+#[test]
+fn fidelity_refuses_wrong_words_at_once() {
+    for options in [
+        ["--only", "F0"],
+        ["--only", ""],
+        ["--seeds", "1"],
+        ["--jobs", "0"],
+        ["--json", "/nowhere/figures.json"],
+        ["--roost", "'"],
+    ] {
+        refuses("scripts/fidelity", &options);
+    }
+}
+
+/// Its verdicts, on figures that are given.
+#[test]
+fn fidelity_knows_its_statistics() {
+    let output = top("scripts/fidelity", &["--self-test"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
 }
