@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 sys.path.insert(0, str(TOP / "scripts/guest"))
 from guest_tests import FAST_KERNEL    # noqa: E402
-from lab import Boot, Image, Kernel, LabError, Qemu, boot, compile_static, topology    # noqa: E402
+from lab import Boot, Image, Kernel, LabError, Qemu, boot, compile_static, say, topology    # noqa: E402
 from memory import Memory, key    # noqa: E402
 
 EEVDF = "eevdf"
@@ -155,10 +156,11 @@ grep -i ' [tw] ' /proc/kallsyms | gzip -c | base64 | sed 's/^/::symbols /'
 
 class Bench:
     """Everything that all boots share. profile: also count the instructions of each function. counting: False counts no
-    instructions; a boot then takes less time, and one that ended well before with the same bytes is not done again."""
+    instructions; a boot then takes less time, and one that ended well before with the same bytes is not done again,
+    unless recalls is False."""
 
-    def __init__(self, kernel_prefix, build_dir, profile=False, counting=True):
-        self.profile, self.memory = profile, Memory()
+    def __init__(self, kernel_prefix, build_dir, profile=False, counting=True, recalls=True):
+        self.profile, self.memory, self.recalls = profile, Memory(), recalls
         self.kernel = Kernel.get(kernel_prefix)
         self.qemu = Qemu.with_plugins()
         self.build_dir = build_dir
@@ -222,13 +224,20 @@ class Bench:
         """The boot, or what it printed when it was done before."""
         image = self.image(scheduler, suite, seed)
         known = key(self.kernel, image, suite.topology, "icount", self.qemu, FAST_KERNEL, seed)
-        r = self.memory.recall(known, lambda kept: Boot(lines=kept["lines"], complete=True, rc=0))
-        if r is None:
+        r = self.recalls and self.memory.recall(known, lambda kept: Boot(lines=kept["lines"], complete=True, rc=0))
+        if not r:
             r = boot(self.kernel, image, suite.topology, "icount", qemu=self.qemu, seed=seed, append=FAST_KERNEL,
                      limit_s=suite.limit_s)
             good = r.complete and r.rc == 0 and not r.retried
             self.memory.settle(known, good, {"lines": [line for line in r.lines if line.startswith("::")]})
         return r, None, []
+
+
+def say_end(what, r, start):
+    """Progress of a boot that began at START, and the end of its output if it failed."""
+    say(f"{what}: {r.get('failed', 'ok')}, {time.monotonic() - start:.0f} s")
+    if "failed" in r:
+        print(r["tail"], file=sys.stderr)
 
 
 def read_meters(r, marks):
