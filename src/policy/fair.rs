@@ -2,8 +2,8 @@
 //! The kernel's rules of which task runs, by version: what the tunable `fair-rules` names.
 
 use crate::bpf::intf::{
-    FAIR_AUTO, FAIR_DELAY, FAIR_FORK, FAIR_INELIGIBLE, FAIR_KTHREAD, FAIR_LAG_TICK, FAIR_PARITY,
-    FAIR_PUSH, FAIR_SHORTEST,
+    FAIR_AUTO, FAIR_DELAY, FAIR_FORK, FAIR_HRTICK, FAIR_INELIGIBLE, FAIR_KTHREAD, FAIR_LAG_TICK,
+    FAIR_PARITY, FAIR_PUSH, FAIR_SHORTEST,
 };
 
 /// A set of rules (`enum fair_rule`), under the name that users give.
@@ -36,11 +36,11 @@ const SETS: [RuleSet; 6] = [
     },
     RuleSet {
         name: "7.2",
-        bits: EVERY | FAIR_SHORTEST | FAIR_LAG_TICK,
+        bits: EVERY | FAIR_SHORTEST | FAIR_LAG_TICK | FAIR_HRTICK,
     },
     RuleSet {
         name: "7.3",
-        bits: EVERY | FAIR_INELIGIBLE | FAIR_LAG_TICK,
+        bits: EVERY | FAIR_INELIGIBLE | FAIR_LAG_TICK | FAIR_HRTICK,
     },
 ];
 
@@ -68,14 +68,16 @@ pub fn possible() -> String {
 
 /// The rules of a kernel by its release; of an unknown one those of the newest.
 ///
-/// Stable updates change them too. Those of 6.12 have the newer yield.
+/// Stable updates change them too. Those of 6.12 have the newer yield. 6.19 and 7.0 have no timer
+/// for slices.
 pub fn of_release(release: Option<[u32; 3]>) -> RuleSet {
     let named = |name: &str| set(code(name).unwrap_or(LAST));
     let (set, less) = match release {
         Some([6, ..=12, _]) => (named("6.16"), FAIR_PUSH),
         Some([6, ..=16, _]) => (named("6.16"), 0),
         Some([6, ..=18, _]) => (named("6.18"), 0),
-        Some([6, ..] | [7, ..=2, _]) => (named("7.2"), 0),
+        Some([6, ..] | [7, 0, _]) => (named("7.2"), FAIR_HRTICK),
+        Some([7, ..=2, _]) => (named("7.2"), 0),
         _ => (set(LAST), 0),
     };
     RuleSet {

@@ -43,7 +43,10 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
 	 * real-time task came first. The timer looks after it.
 	 */
 	if (cs->curr_pid) {
-		ensure_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+		if (cs->curr_rules & FAIR_HRTICK)
+			cs->curr_untimed = 0;
+		if (timer_ends_slice(cs))
+			ensure_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 		return;
 	}
 	taken = cpu_taken(cpu);

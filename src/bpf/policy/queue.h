@@ -128,15 +128,16 @@ static __always_inline bool asks_little(const struct task_state *ts, u32 feature
 }
 
 /*
- * The task's own slice (sched_attr.sched_runtime), at most its arm's. With a longer one it would
- * make all others wait for as long: EEVDF protects it only for the shortest slice in the queue, and
- * then passes over it (kernel: set_protect_slice(), pick_eevdf()).
+ * The task's own slice (sched_attr.sched_runtime). Without the kernel's rules at most its arm's:
+ * with a longer one it would make all others wait for as long. EEVDF protects it only for the
+ * shortest request in the queue, and then passes over it (set_protect_slice(), pick_eevdf()).
  */
 static __always_inline u64 slice_of(const struct task_state *ts)
 {
 	u64 own = ts->custom_slice;
 
-	return own && own < ts->pol.slice_ns ? own : ts->pol.slice_ns;
+	return own && (own < ts->pol.slice_ns || ts->pol.rules & FAIR_PARITY) ? own
+									      : ts->pol.slice_ns;
 }
 
 /* The task's request: its slice. [burst_slice] A light task requests its usual burst. */
@@ -489,6 +490,12 @@ static __always_inline bool slice_ends(const struct cpu_state *cs)
 	return queue_contended(cs) || cs->budgeted || cs->assigned_cpu;
 }
 
+/* As above, by a timer. By the kernel's rules some slices end at a tick (hrtick_start_fair()). */
+static __always_inline bool timer_ends_slice(const struct cpu_state *cs)
+{
+	return slice_ends(cs) && (!cs->curr_untimed || cs->budgeted || cs->assigned_cpu);
+}
+
 enum preempt {
 	PREEMPT_NO,
 	PREEMPT_NOW,
@@ -530,10 +537,15 @@ static __always_inline u64 curr_vruntime_now(const struct cpu_state *cs, u64 now
 	return cs->curr_vruntime + to_virtual(waited_since(cs->curr_start, now), cs->curr_weight);
 }
 
-/* The shortest request in the queue of a task that requested @own. ns */
-static __always_inline u64 shortest_request(const struct cpu_state *cs, u64 own)
+/*
+ * The shortest request in the queue of a task that requested @own. The others without one of their
+ * own have requested @slice. ns
+ */
+static __always_inline u64 shortest_request(const struct cpu_state *cs, u64 own, u64 slice)
 {
-	return cs->short_requests && cs->least_request < own ? cs->least_request : own;
+	u64 least = cs->short_requests ? cs->least_request : slice;
+
+	return least < own ? least : own;
 }
 
 /* Virtual: from where the running task is ahead of the others (kernel: ineligible_vruntime()). */
@@ -554,7 +566,8 @@ static __always_inline u64 ahead_of_others(const struct cpu_state *cs, const str
 static __always_inline void protects(struct cpu_state *cs, const struct task_state *ts)
 {
 	u32 rules = ts->pol.rules;
-	u64 own = request_ns(ts, ts->pol.features), least = shortest_request(cs, own);
+	u64 own = request_ns(ts, ts->pol.features),
+	    least = shortest_request(cs, own, ts->pol.slice_ns);
 	u64 until = ts->deadline, cap = until;
 
 	if (least < own && rules & FAIR_SHORTEST)
@@ -568,7 +581,7 @@ static __always_inline void protects(struct cpu_state *cs, const struct task_sta
 static __always_inline void protection_clips(struct cpu_state *cs, const struct task_state *ts,
 					     u64 curr, u64 until, u64 request)
 {
-	u64 least = shortest_request(cs, cs->curr_request), end;
+	u64 least = shortest_request(cs, cs->curr_request, ts->pol.slice_ns), end;
 
 	if (request < least)
 		least = request;

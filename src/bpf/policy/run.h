@@ -185,6 +185,7 @@ static __always_inline void curr_begins(struct cpu_state *cs, const struct task_
 		return;
 	}
 	protects(cs, ts);
+	cs->curr_untimed = (ts->pol.rules & (FAIR_PARITY | FAIR_HRTICK)) == FAIR_PARITY;
 	cs->curr_slice = turn_ns(cs, ts);
 }
 
@@ -229,7 +230,7 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 	/* In a queue its slice was another time (pick.h). Without timers a tick ends the slice. */
 	if (task_slice(p) != cs->curr_slice)
 		set_slice(p, time_until(cs->curr_start + cs->curr_slice, now));
-	if (slice_ends(cs))
+	if (timer_ends_slice(cs))
 		ensure_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 	nohz_runs(p, cpu, cs);
 	away_runs(p, cpu);

@@ -165,7 +165,8 @@ static __always_inline void slice_timer_fires(s32 cpu)
 		ensure_slice_timer(cpu, cs, now, now + TAKEN_NS);
 	} else if (!cs->curr_pid && idles_beside_tasks(cpu, cs)) {
 		look_again(cpu, cs, now);
-	} else if (!cs->curr_pid || cpu_away(cpu) || !somebody_waits(cpu, cs)) {
+	} else if (!cs->curr_pid || cpu_away(cpu) || !somebody_waits(cpu, cs) ||
+		   (!timer_ends_slice(cs) && !local_length(cpu))) {
 		count(STAT_timer_spurious);
 	} else if (before(now + SLICE_SLACK_NS, end)) {
 		ensure_slice_timer(cpu, cs, now, end);

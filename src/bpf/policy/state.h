@@ -135,6 +135,7 @@ struct cpu_state {
 	u64 least_request;   /* ns: the shortest request of those with a custom slice */
 	u64 short_requests;  /* how many of those are in the queue; atomic */
 	u32 curr_rules;	     /* FAIR_* bits of the running task */
+	u32 curr_untimed;    /* a tick ends its slice, no timer (slice_timer.h) */
 	u32 changed_pid;     /* the task that ran last, if it stopped only to be changed */
 	u32 curr_light;	     /* [burst_slice] its requests are short */
 	u64 charged_at;	     /* ns: when the running task was last charged, or began */
