@@ -10,10 +10,11 @@
  *					late they wake, on all CPUs and on the first
  *	guest hogs N			N processes that compute until this one is killed
  *	guest crowd MS SEED PROBES [NICE[:REQUEST_US]]...
- *					for MS: probes that compute for 50 us after each sleep, beside a
- *					hog for each further word; waits, switches, shares of CPU, and
- *					how long a hog runs at a time
- *	guest yielders N MS		N processes on the first CPU that yield for MS: their switches
+ *					for MS: probes that compute for 50 us after each sleep,
+ *					beside a hog for each further word; waits, switches,
+ *					shares of CPU, and how long a hog runs at a time
+ *	guest yielders N MS		N processes on the first CPU that yield for MS: their
+ *					switches
  *	guest settle SECONDS		wait until the machine is idle
  *	guest spin N			compute a little: shifts what follows in time, by seed
  *	guest deadlines			finer interleaving of the virtual CPUs, see deadlines()

@@ -278,7 +278,7 @@ impl fmt::Display for Default {
         match self {
             Default::Fixed(value) => write!(f, "{value}"),
             Default::Rule(code) => write!(f, "{}", FreqRule::of_code(*code)),
-            Default::Rules => f.write_str("auto; roost with the preset roost"),
+            Default::Rules => f.write_str(fair::set(fair::ROOST).name),
             Default::BaseSlice => f.write_str("the kernel's base slice, 2800 from 8 CPUs on"),
         }
     }
@@ -314,7 +314,7 @@ pub const FAIR_RULES: Tunable = Tunable {
     min: 0,
     max: fair::LAST,
     machine_wide: false,
-    help: "Whose rules decide which task runs, and which may interrupt which: those of a kernel version, of the running kernel (auto), or scx_roost's own",
+    help: "Whose rules decide which task runs, and which may interrupt which: those of a kernel version, of the running kernel (auto, the default of all presets but roost), or scx_roost's own",
 };
 
 pub const RESCUE: Tunable = Tunable {
