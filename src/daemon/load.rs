@@ -116,8 +116,7 @@ pub fn try_load(host: &Host) -> Result<Result<Duration>> {
     let config = Config::default();
     let (machine, hotplug_seq) = read_machine(host, false)?;
     let cpufreq = CpuFreq::read(host);
-    let release = host.release().map(|(release, _)| release);
-    let tun = config.tunables(&cpufreq, release, !host.preempt_rt(), host.reports_limits);
+    let tun = config.tunables_on(host, &cpufreq);
     let facts = machine.facts()?;
     let arms = [config.settings.arm(machine.cpus.len() as u32)];
     let policy = publish::image(&arms, &facts.capacities());

@@ -158,13 +158,7 @@ impl Runner {
         let urgent = Urgent::begin();
         let (machine, hotplug_seq) = read_machine(&self.host, self.restarts > 0)?;
         let cpufreq = CpuFreq::read(&self.host);
-        let release = self.host.release().map(|(release, _)| release);
-        let tun = self.config.tunables(
-            &cpufreq,
-            release,
-            !self.host.preempt_rt(),
-            self.host.reports_limits,
-        );
+        let tun = self.config.tunables_on(&self.host, &cpufreq);
         let facts = machine.facts()?;
         let timers = tun.timers != 0;
         let (host, control, source) = (&self.host, &self.control, &self.source);

@@ -5,6 +5,7 @@
 use crate::bpf::intf::tunables;
 use crate::machine::FreqSource;
 use crate::machine::cpufreq::{CpuFreq, CpuPerf};
+use crate::machine::host::Host;
 use crate::policy::fair;
 use crate::policy::plan::{Plan, RuleOf};
 use crate::policy::settings::Settings;
@@ -171,6 +172,12 @@ impl Config {
             limits: (limits && timers && !self.ignore_cpu_max).into(),
             kernel_rules: fair::of_release(release).bits,
         }
+    }
+
+    /// As above, with what the host says.
+    pub(crate) fn tunables_on(&self, host: &Host, cpufreq: &CpuFreq) -> tunables {
+        let release = host.release().map(|(release, _)| release);
+        self.tunables(cpufreq, release, !host.preempt_rt(), host.reports_limits)
     }
 
     pub(crate) fn open_opts(&self) -> Option<bpf_object_open_opts> {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Lets the policy's C decide on recorded states, and compares its answers with the kernel's.
+//! Lets the policy's C decide on recorded states, and compares its answers with the kernel's. Left
+//! out are picks of a sleeper whose dequeue was delayed and of a buddy, and wakeups that the kernel
+//! did not test because a switch was due anyway.
 
 use crate::intf::{MAX_QUEUED, entity, event, kind_KIND_PICK as KIND_PICK};
 use anyhow::{Context, Result, bail};
@@ -19,6 +21,7 @@ const IDLE: u8 = 5;
 /// Kernel: WF_FORK
 const WF_FORK: u32 = 4;
 const NOW: u64 = 1 << 40;
+const SECOND: u64 = 1_000_000_000;
 /// The index of the running task, and of the one that wakes. The others follow.
 const CURR: usize = 0;
 const WAKEE: usize = 1;
@@ -102,8 +105,7 @@ fn shown(event: &event) -> String {
             e.delayed
         )
     };
-    let queued = &event.queued[..event.nr_queued as usize];
-    let queued: Vec<String> = queued.iter().map(one).collect();
+    let queued: Vec<String> = queued(event).iter().map(one).collect();
     format!(
         "answer {} wakee {} flags {:#x} protect {} curr {} queued {}",
         event.answer,
@@ -115,10 +117,14 @@ fn shown(event: &event) -> String {
     )
 }
 
+fn queued(event: &event) -> &[entity] {
+    &event.queued[..event.nr_queued as usize]
+}
+
 /// All that count in the queue.
 fn members(event: &event) -> impl Iterator<Item = &entity> {
     let curr = (event.curr.pid != 0 && event.curr.on_rq != 0).then_some(&event.curr);
-    event.queued[..event.nr_queued as usize].iter().chain(curr)
+    queued(event).iter().chain(curr)
 }
 
 /// The weighted mean of the virtual run times, rounded down (kernel: avg_vruntime()).
@@ -171,71 +177,56 @@ impl Player {
         kernel.acts(&mut Vec::new());
         kernel.set_now(NOW);
         let mut ids = BTreeMap::new();
-        let queued = &event.queued[..event.nr_queued as usize];
         if event.curr.pid != 0 {
             ids.insert(event.curr.pid, CURR);
+            self.task(CURR, &event.curr);
         }
-        for (at, e) in queued.iter().enumerate() {
-            ids.insert(
-                e.pid,
-                if e.pid == event.wakee {
-                    WAKEE
-                } else {
-                    QUEUED + at
-                },
-            );
-        }
-        let mut weight = 0;
-        for e in queued
-            .iter()
-            .chain((event.curr.pid != 0).then_some(&event.curr))
-        {
-            self.task(ids[&e.pid], e);
-            if e.on_rq != 0 {
-                weight += u64::from(our_weight(e));
+        for (at, e) in queued(event).iter().enumerate() {
+            let wakes = e.pid == event.wakee;
+            let task = if wakes { WAKEE } else { QUEUED + at };
+            ids.insert(e.pid, task);
+            self.task(task, e);
+            if !wakes && e.delayed == 0 {
+                self.kernel
+                    .set_slice(task, e.deadline.wrapping_sub(e.vruntime));
+                self.kernel.queue(task, 0, e.deadline);
             }
         }
+        self.cpu(event);
+        ids
+    }
+
+    fn cpu(&mut self, event: &event) {
         let least = members(event).map(|e| e.slice).min().unwrap_or(0);
         let rules = self.kernel.state(CURR).pol.rules;
         let cs = self.kernel.world_mut().cpu_mut(0);
-        cs.short_requests = 1;
-        cs.least_request = least;
-        cs.avg_vruntime = mean(event);
-        cs.weight = weight;
-        cs.mean_rest = 0;
-        cs.kept_ahead = 0;
-        cs.charged_at = NOW;
-        cs.dispatched_at = NOW;
-        cs.turn_at = NOW + 1_000_000_000;
-        cs.late = 0;
-        cs.old_waits = 0;
-        cs.young = 0;
-        cs.curr_pid = 0;
-        cs.curr_weight = 0;
-        if event.curr.pid != 0 && event.curr.on_rq != 0 {
-            let curr = &event.curr;
-            cs.curr_pid = CURR as u32 + 1;
-            cs.curr_weight = our_weight(curr);
-            cs.curr_deadline = curr.deadline;
-            let virt = event.ran * u64::from(sys::NICE0_WEIGHT) / u64::from(cs.curr_weight);
-            cs.curr_vruntime = curr.vruntime.wrapping_sub(virt);
-            cs.curr_start = NOW - event.ran;
-            cs.curr_slice = 1_000_000_000;
-            cs.curr_sched_idle = (curr.policy == IDLE).into();
-            cs.curr_light = 0;
-            cs.curr_vprot = curr.vprot;
-            cs.curr_request = curr.slice;
-            cs.curr_rules = rules;
+        *cs = sys::cpu_state {
+            avg_vruntime: mean(event),
+            weight: members(event).map(|e| u64::from(our_weight(e))).sum(),
+            short_requests: 1,
+            least_request: least,
+            charged_at: NOW,
+            dispatched_at: NOW,
+            turn_at: NOW + SECOND,
+            slice_cap: SECOND,
+            core_mask: cs.core_mask,
+            ..Default::default()
+        };
+        let curr = &event.curr;
+        if curr.pid == 0 || curr.on_rq == 0 {
+            return;
         }
-        for e in queued
-            .iter()
-            .filter(|e| e.pid != event.wakee && e.delayed == 0)
-        {
-            let rest = e.deadline.wrapping_sub(e.vruntime);
-            self.kernel.set_slice(ids[&e.pid], rest);
-            self.kernel.queue(ids[&e.pid], 0, e.deadline);
-        }
-        ids
+        cs.curr_pid = CURR as u32 + 1;
+        cs.curr_weight = our_weight(curr);
+        cs.curr_deadline = curr.deadline;
+        let ran = event.ran * u64::from(sys::NICE0_WEIGHT) / u64::from(cs.curr_weight);
+        cs.curr_vruntime = curr.vruntime.wrapping_sub(ran);
+        cs.curr_start = NOW - event.ran;
+        cs.curr_slice = SECOND;
+        cs.curr_sched_idle = (curr.policy == IDLE).into();
+        cs.curr_vprot = curr.vprot;
+        cs.curr_request = curr.slice;
+        cs.curr_rules = rules;
     }
 
     fn task(&mut self, task: usize, e: &entity) {
@@ -268,9 +259,7 @@ impl Player {
     /// What the kernel and the policy answer, in words. None: the kernel's pick only takes a
     /// sleeper out of the queue.
     fn pick(&mut self, event: &event) -> Option<(String, String)> {
-        let chosen = event.queued[..event.nr_queued as usize]
-            .iter()
-            .find(|e| e.pid == event.answer);
+        let chosen = queued(event).iter().find(|e| e.pid == event.answer);
         // The buddy of a short request is no pick here: it runs at once (short_buddy()).
         let buddy = event.buddy == event.answer;
         if event.answer == 0 || buddy || chosen.is_some_and(|e| e.delayed != 0) {
@@ -297,7 +286,7 @@ impl Player {
         if event.curr.on_rq == 0 || event.curr.pid == event.wakee {
             return None;
         }
-        let queued = &event.queued[..event.nr_queued as usize];
+        let queued = queued(event);
         let wakee = queued.iter().find(|e| e.pid == event.wakee)?;
         let idle = |e: &entity| e.policy == IDLE;
         let other = idle(&event.curr) && !idle(wakee);
@@ -331,7 +320,7 @@ impl Player {
 /// What a task is for the decision, in words.
 fn role(event: &event, pid: u32) -> String {
     let mean = mean(event);
-    let queued = &event.queued[..event.nr_queued as usize];
+    let queued = queued(event);
     let ahead = |e: &entity| (mean.wrapping_sub(e.vruntime) as i64) < 0;
     let first = queued
         .iter()
