@@ -92,10 +92,10 @@ enum {
 	FAIR_LAG_TICK = 1 << 5,
 	/* a kthread that is bound to its CPU waits like others */
 	FAIR_KTHREAD = 1 << 6,
-	/* a timer ends the slice of a task that begins to run (HRTICK; from 7.1) */
-	FAIR_HRTICK = 1 << 8,
 	/* a task that sleeps ahead of the mean stays in its queue (DELAY_DEQUEUE) */
 	FAIR_DELAY = 1 << 7,
+	/* a timer ends the slice of a task that begins to run (HRTICK; from 7.1) */
+	FAIR_HRTICK = 1 << 8,
 	/* those of the running kernel (tunables.kernel_rules) */
 	FAIR_AUTO = 1 << 30,
 };

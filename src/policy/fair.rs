@@ -6,7 +6,7 @@ use crate::bpf::intf::{
     FAIR_PARITY, FAIR_PUSH, FAIR_SHORTEST,
 };
 
-/// A set of rules (`enum fair_rule`), under the name that users give.
+/// A set of rules (`FAIR_*`), under the name that users give.
 #[derive(Debug)]
 pub struct RuleSet {
     pub name: &'static str,
@@ -68,13 +68,14 @@ pub fn possible() -> String {
 
 /// The rules of a kernel by its release; of an unknown one those of the newest.
 ///
-/// Stable updates change them too. Those of 6.12 have the newer yield. 6.19 and 7.0 have no timer
-/// for slices.
+/// Stable updates change them too: 6.12 got the newer yield, and 6.18.35 the wakeup test of 6.19.
+/// Before 7.1 no timer ends slices.
 pub fn of_release(release: Option<[u32; 3]>) -> RuleSet {
     let named = |name: &str| set(code(name).unwrap_or(LAST));
     let (set, less) = match release {
         Some([6, ..=12, _]) => (named("6.16"), FAIR_PUSH),
         Some([6, ..=16, _]) => (named("6.16"), 0),
+        Some([6, 18, patch]) if patch >= 35 => (named("7.2"), FAIR_HRTICK),
         Some([6, ..=18, _]) => (named("6.18"), 0),
         Some([6, ..] | [7, 0, _]) => (named("7.2"), FAIR_HRTICK),
         Some([7, ..=2, _]) => (named("7.2"), 0),
@@ -97,6 +98,7 @@ mod tests {
             ([6, 16, 12], "6.16"),
             ([6, 17, 0], "6.18"),
             ([6, 18, 15], "6.18"),
+            ([6, 18, 35], "7.2"),
             ([6, 19, 14], "7.2"),
             ([7, 0, 13], "7.2"),
             ([7, 2, 13], "7.2"),

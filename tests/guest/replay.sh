@@ -42,7 +42,7 @@ agree "requests and weights"
 cat >/tmp/work <<'X'
 guest hogs 3 &
 hogs=$!
-hackbench -T -p -g 2 -f 4 -l 60 -s 100 >/dev/null
+hackbench -T -p -g 2 -f 4 -l 1500 -s 100 >/dev/null
 kill -KILL $hogs
 X
 agree "hackbench"

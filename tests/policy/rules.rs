@@ -262,10 +262,6 @@ fn sums_hold_whatever_becomes_of_a_sleeper() {
         m.kernel.world().cpu(0).weight,
         (counted - 1) * u64::from(NICE0) + own
     );
-    // The CPU goes offline.
-    let mut m = start();
-    m.kernel.cpu_turns(0, None, false);
-    assert_eq!(weight(&m, 0), 1);
 }
 
 /// One yields beside another; how far its deadline and its virtual run time move, in units.

@@ -35,7 +35,7 @@ enum Asked {
     /// Let the policy decide on the recorded states, and print how often it agrees
     Play {
         file: PathBuf,
-        /// Preset, and changes: 'mainline+slice-us=700'
+        /// Preset, and changes; the rules of the recorded kernel, as in 'mainline+fair-rules=7.3'
         #[arg(long, default_value = "mainline")]
         variant: String,
         /// Also print this many decisions that differ, as JSON

@@ -46,6 +46,9 @@ pub fn play(file: &Path, variant: &str, show: usize) -> Result<()> {
             bytes.len()
         );
     }
+    if bytes.is_empty() {
+        bail!("{}: it is empty: nothing was recorded", file.display());
+    }
     let settings = Settings::of_variant(variant)?;
     let mut player = Player::new(&settings);
     let mut picks = Tally::default();
@@ -54,6 +57,9 @@ pub fn play(file: &Path, variant: &str, show: usize) -> Result<()> {
     for bytes in bytes.chunks_exact(size) {
         // SAFETY: the recorder wrote a whole event, of which all bytes are values.
         let event: event = unsafe { bytes.as_ptr().cast::<event>().read_unaligned() };
+        if event.nr_queued > MAX_QUEUED || members(&event).any(|e| e.weight == 0) {
+            bail!("{}: no record of this program", file.display());
+        }
         let (tally, said) = if event.kind == KIND_PICK {
             (&mut picks, player.pick(&event))
         } else {
@@ -262,7 +268,9 @@ impl Player {
         let chosen = queued(event).iter().find(|e| e.pid == event.answer);
         // The buddy of a short request is no pick here: it runs at once (short_buddy()).
         let buddy = event.buddy == event.answer;
-        if event.answer == 0 || buddy || chosen.is_some_and(|e| e.delayed != 0) {
+        // With one candidate there is nothing to decide.
+        let choice = members(event).filter(|e| e.delayed == 0).count() > 1;
+        if event.answer == 0 || !choice || buddy || chosen.is_some_and(|e| e.delayed != 0) {
             return None;
         }
         let ids = self.set(event);

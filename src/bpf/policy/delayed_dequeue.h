@@ -11,12 +11,14 @@
  * task's own state keeps the slot and its key, so either side can tell who was first, without a
  * lock: the one that clears the key.
  *
- * Limits: with all slots taken a sleeper leaves at once, and the clock stays (clock_stays()). The
+ * Limits: with all slots taken a sleeper leaves at once, and the clock stays (clock_stays()); so
+ * does each on a CPU where ticks may stop, which others than the running task would keep. The
  * kernel takes one out when it would be the pick, here once it is eligible.
  */
 #ifndef ROOST_DELAYED_DEQUEUE_H
 #define ROOST_DELAYED_DEQUEUE_H
 
+#include "domain.h"
 #include "queue.h"
 
 static __always_inline struct delayed *delayed_slot(struct cpu_state *cs, u32 slot)
@@ -31,11 +33,12 @@ static __always_inline struct delayed *delayed_slot(struct cpu_state *cs, u32 sl
 subprog bool delays_dequeue(struct cpu_state *cs nonnull, struct task_state *ts nonnull, u32 pid,
 			    u64 now)
 {
+	s32 cpu = ts->on_rq - 1;
 	struct delayed *d;
 	u32 slot;
 
 	if (!(ts->pol.rules & FAIR_DELAY) || cs->weight <= ts->on_rq_weight ||
-	    !before(eligible_until(cs), ts->vruntime))
+	    !before(eligible_until(cs), ts->vruntime) || cpu_facts(cpu)->nohz || cpu_away(cpu))
 		return false;
 	for_below (slot, NR_DELAYED, NR_DELAYED) {
 		d = delayed_slot(cs, slot);
@@ -50,6 +53,7 @@ subprog bool delays_dequeue(struct cpu_state *cs nonnull, struct task_state *ts 
 		cs->any_delayed = 1;
 		util_est_leave(cs, ts);
 		ts->on_rq_util = 0;
+		short_leaves(cs, ts);
 		return true;
 	}
 	return false;
@@ -73,7 +77,7 @@ static __always_inline void delayed_ends(struct task_state *ts, u64 now)
 	ts->delayed_in = 0;
 	if (atomic_cas(&d->key, ts->delayed_key, 0))
 		return;
-	ts->on_rq = ts->on_rq_short = 0;
+	ts->on_rq = 0;
 	ts->lag = 0;
 	ts->left_at = now;
 }
@@ -84,7 +88,7 @@ static __always_inline void delayed_ends(struct task_state *ts, u64 now)
  */
 subprog u32 delayed_expire(struct cpu_state *cs nonnull, bool all)
 {
-	u64 until = eligible_until(cs), key, rest;
+	u64 until = eligible_until(cs), key, vruntime, weight;
 	u32 slot, left = 0;
 	struct delayed *d;
 	s64 lag;
@@ -92,18 +96,19 @@ subprog u32 delayed_expire(struct cpu_state *cs nonnull, bool all)
 	for_below (slot, NR_DELAYED, NR_DELAYED) {
 		d = delayed_slot(cs, slot);
 		key = d->key;
+		vruntime = d->vruntime;
+		weight = d->weight;
 		if (!key)
 			continue;
-		if ((!all && before(until, d->vruntime)) || !atomic_cas(&d->key, key, 0)) {
+		if ((!all && before(until, vruntime)) || !atomic_cas(&d->key, key, 0)) {
 			left++;
 			continue;
 		}
-		rest = cs->weight - d->weight;
-		lag = cs->avg_vruntime - d->vruntime;
-		if (lag && cs->weight > d->weight)
+		lag = cs->avg_vruntime - vruntime;
+		if (lag && cs->weight > weight)
 			atomic_add(&cs->avg_vruntime,
-				   mean_moves(cs, product(lag, d->weight), rest));
-		atomic_add(&cs->weight, -(u64)d->weight);
+				   mean_moves(cs, product(lag, weight), cs->weight - weight));
+		atomic_add(&cs->weight, -weight);
 	}
 	cs->any_delayed = left > 0;
 	return 0;
@@ -120,6 +125,7 @@ static __always_inline void delayed_requeues(s32 cpu, struct task_state *ts, u64
 	s64 then = ts->lag, lag = eligible_now(cs, ts, now) - ROUNDING_NS - ts->vruntime;
 
 	util_est_join(cs, ts);
+	short_joins(cs, ts);
 	if (lag <= 0 && lag >= then)
 		return;
 	queue_leave(ts, now);

@@ -58,9 +58,9 @@ static __always_inline void keep(port_task *prev, struct task_state *ts, struct 
 {
 	count_for(ts->pol.arm, STAT_dispatch_keep);
 	curr_shows(cs, ts, now);
-	/* The kernel starts its timer for a switch and for a task that joins, not here. */
-	cs->curr_untimed = (ts->pol.rules & FAIR_PARITY) != 0;
 	cs->curr_slice = turn_ns(cs, ts);
+	/* The kernel starts its timer for a switch and for a task that joins, not here. */
+	cs->curr_untimed = tick_may_end(cs, ts);
 	cs->dispatched_at = now;
 	if (cs->budgeted)
 		budget_caps(prev, cs, ts);

@@ -113,7 +113,12 @@ static __always_inline bool wins_cpu(s32 cpu, struct task_state *ts, u64 now, u6
 		count_for(ts->pol.arm, STAT_preempt_protected);
 	if (verdict != PREEMPT_NOW)
 		return false;
-	return cs->curr_sched_idle || short_buddy(cs, ts) || !another_is_pick(cpu, ts, now);
+	if (cs->curr_sched_idle || short_buddy(cs, ts) || !another_is_pick(cpu, ts, now))
+		return true;
+	if (ts->pol.rules & FAIR_PARITY)
+		protection_clips(cs, ts, curr_vruntime_now(cs, now), eligible_now(cs, ts, now),
+				 request_ns(ts, ts->pol.features));
+	return false;
 }
 
 /*

@@ -109,7 +109,6 @@ static __always_inline void cpu_goes(s32 cpu)
 	 * itself (park_left()).
 	 */
 	atomic_swap(&cpu_state(cpu)->uncounted, 0);
-	delayed_expire(cpu_state(cpu), true);
 	give_up_queues(cpu);
 	if (!tunables()->limits)
 		return;

@@ -92,14 +92,16 @@ static __always_inline void task_returns(port_task *p, struct task_state *ts)
 /* ---- parking ---- */
 
 /* The task is not runnable anywhere now, as if it slept. It keeps its lag. */
-static __always_inline void park_leaves_queue(struct task_state *ts, u64 now)
+static __always_inline void park_leaves_queue(struct task_state *ts, s32 cpu, u64 now)
 {
 	if (ts->runnable_since) {
 		ts->runnable_sum += waited_since(ts->runnable_since, now);
 		ts->runnable_since = 0;
 	}
 	cgroup_leave(ts);
-	queue_settle(ts, now);
+	/* The lock of another CPU, where its dequeue was delayed, is not held. */
+	if (ts->on_rq == cpu + 1)
+		queue_settle(ts, now);
 	queue_leave(ts, now);
 	ts->woken_at = 0;
 }
@@ -129,7 +131,7 @@ static __always_inline void park_task(port_task *p, struct task_state *ts, u64 n
 {
 	u32 of = limit_of(ts->cgroup), queue = park_queue(of);
 
-	park_leaves_queue(ts, now);
+	park_leaves_queue(ts, task_cpu(p), now);
 	/* In this order: the count never goes below 0. */
 	atomic_add(&bandwidth(of)->parked, 1);
 	ts->parked_in = of;

@@ -459,6 +459,9 @@ static __always_inline bool queue_contended(const struct cpu_state *cs)
 	return cs->weight > cs->curr_weight || cs->uncounted;
 }
 
+/* Yields move a deadline no further ahead than this: times a weight it fits into 64 bits. */
+#define PUSH_MOST (1ULL << 40)
+
 /*
  * The running task, which has been charged, yields: it forfeits the rest of its request, and begins
  * the next. A task that polls a lock thus leaves the CPU to the lock's holder. One that is ahead of
@@ -471,7 +474,9 @@ static __always_inline void queue_yield(struct cpu_state *cs, struct task_state 
 	u64 rest = ts->deadline - ts->vruntime;
 
 	if (ts->pol.rules & FAIR_PUSH) {
-		ts->deadline += request;
+		if (rest < PUSH_MOST)
+			ts->deadline += request;
+		cs->curr_vprot = ts->vruntime;
 		return;
 	}
 	if (before(eligible_until(cs), ts->vruntime))

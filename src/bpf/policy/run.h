@@ -83,7 +83,7 @@ static __always_inline void owes_as_parent(struct task_state *ts, u64 now)
  */
 static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, enum arrival moved)
 {
-	bool is_new = !ts->load_cpu;
+	bool is_new = !ts->load_cpu, stays;
 
 	if (ts->on_rq == cpu + 1 && ts->runnable_since)
 		return;
@@ -101,16 +101,21 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, en
 	}
 	ts->runnable_since = now;
 	cgroup_enter(ts);
+	/* Its dequeue was delayed: it stays, or leaves now. The lock of another CPU is not held. */
+	stays = ts->on_rq == cpu + 1 && !cgroup_differs(ts);
+	if (ts->on_rq == cpu + 1)
+		queue_settle(ts, now);
+	if (!stays)
+		queue_leave(ts, now);
 	if (cgroup_differs(ts))
 		cgroup_apply(ts, now);
 	load_follows(ts, cpu, now);
-	if (ts->on_rq == cpu + 1) {
+	if (stays) {
 		delayed_requeues(cpu, ts, now);
 		return;
 	}
 	if (is_new)
 		owes_as_parent(ts, now);
-	queue_leave(ts, now);
 	queue_join(cpu, ts, now);
 	if (is_new)
 		first_request(ts, ts->pol.features);
@@ -167,6 +172,16 @@ static __always_inline u64 turn_ns(const struct cpu_state *cs, const struct task
 }
 
 /*
+ * By the kernel's rules a tick ends some slices, no timer: but not one that is short because of a
+ * crowd, nor where ticks may stop.
+ */
+static __always_inline bool tick_may_end(const struct cpu_state *cs, const struct task_state *ts)
+{
+	return ts->pol.rules & FAIR_PARITY && !cs->late && cs->curr_slice == slice_left(ts) &&
+	       !cpu_facts(ts->on_rq - 1)->nohz;
+}
+
+/*
  * The task's turn begins. The kernel also stops and starts a running task to change its policy,
  * priority, group or affinity: then its turn goes on. Else it would have one for as long as it
  * changes itself.
@@ -185,8 +200,8 @@ static __always_inline void curr_begins(struct cpu_state *cs, const struct task_
 		return;
 	}
 	protects(cs, ts);
-	cs->curr_untimed = (ts->pol.rules & (FAIR_PARITY | FAIR_HRTICK)) == FAIR_PARITY;
 	cs->curr_slice = turn_ns(cs, ts);
+	cs->curr_untimed = !(ts->pol.rules & FAIR_HRTICK) && tick_may_end(cs, ts);
 }
 
 static __always_inline void wakeup_ends(struct task_state *ts, u64 now)

@@ -264,7 +264,7 @@ struct task_state {
 	u32 on_rq_short;  /* 1: it counts in that CPU's short_requests */
 	/* 1 + its slot among the delayed of that CPU; 0: none (delayed_dequeue.h) */
 	u32 delayed_in;
-	u64 delayed_key;  /* that slot's key, as long as it is its */
+	u64 delayed_key;  /* the key of that slot, while it is the task's */
 	u32 weight;	  /* effective: nice and cgroups */
 	u32 nice_weight;  /* from nice or SCHED_IDLE only */
 	u64 custom_slice; /* ns from sched_attr.sched_runtime; 0: none */
