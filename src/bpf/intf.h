@@ -90,12 +90,10 @@ enum {
 	FAIR_PUSH = 1 << 4,
 	/* lag is limited to a request and a tick (entity_lag(); from 6.19) */
 	FAIR_LAG_TICK = 1 << 5,
-	/* a kthread that is bound to its CPU waits like others */
-	FAIR_KTHREAD = 1 << 6,
 	/* a task that sleeps ahead of the mean stays in its queue (DELAY_DEQUEUE) */
-	FAIR_DELAY = 1 << 7,
+	FAIR_DELAY = 1 << 6,
 	/* a timer ends the slice of a task that begins to run (HRTICK; from 7.1) */
-	FAIR_HRTICK = 1 << 8,
+	FAIR_HRTICK = 1 << 7,
 	/* those of the running kernel (tunables.kernel_rules) */
 	FAIR_AUTO = 1 << 30,
 };

@@ -2,8 +2,8 @@
 //! The kernel's rules of which task runs, by version: what the tunable `fair-rules` names.
 
 use crate::bpf::intf::{
-    FAIR_AUTO, FAIR_DELAY, FAIR_FORK, FAIR_HRTICK, FAIR_INELIGIBLE, FAIR_KTHREAD, FAIR_LAG_TICK,
-    FAIR_PARITY, FAIR_PUSH, FAIR_SHORTEST,
+    FAIR_AUTO, FAIR_DELAY, FAIR_FORK, FAIR_HRTICK, FAIR_INELIGIBLE, FAIR_LAG_TICK, FAIR_PARITY,
+    FAIR_PUSH, FAIR_SHORTEST,
 };
 
 /// A set of rules (`FAIR_*`), under the name that users give.
@@ -14,7 +14,7 @@ pub struct RuleSet {
 }
 
 /// All kernels since 6.12.
-const EVERY: u32 = FAIR_PARITY | FAIR_KTHREAD | FAIR_DELAY;
+const EVERY: u32 = FAIR_PARITY | FAIR_DELAY;
 
 /// By the code that an arm keeps.
 const SETS: [RuleSet; 6] = [

@@ -198,7 +198,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 		 */
 		count(STAT_starved);
 		insert_preempting(p, ts, cs, now, enq_flags);
-	} else if (pcpu_kthread(p) && (enq_flags & ENQ_WAKEUP) && !(ts->pol.rules & FAIR_KTHREAD)) {
+	} else if (pcpu_kthread(p) && (enq_flags & ENQ_WAKEUP)) {
 		/*
 		 * At the end of a slice it waits like others. Otherwise two of them would take
 		 * turns in the local queue, which would never be empty.
