@@ -86,7 +86,7 @@ enum {
 	FAIR_INELIGIBLE = 1 << 2,
 	/* a new task is tested as one that wakes (up to 6.18) */
 	FAIR_FORK = 1 << 3,
-	/* a yield moves the deadline alone (yield_task_fair(); up to 6.18) */
+	/* a yield moves the deadline alone (yield_task_fair(); up to 6.16) */
 	FAIR_PUSH = 1 << 4,
 	/* lag is limited to a request and a tick (entity_lag(); from 6.19) */
 	FAIR_LAG_TICK = 1 << 5,
