@@ -99,7 +99,8 @@ fn where_and_when_it_was_taken_is_shown() {
         .host
         .insert("cpus".into(), "0-7,16-23".into());
     let shown = |recorded: &Recorded| text(&Report::new(recorded).unwrap(), PLAIN);
-    let where_and_when = "2025-12-31 23:59 UTC, scx_roost 0, kernel 7.2.13, A CPU, 16 CPUs; ";
+    let kernel = "kernel 7.2.13 (its rules: 7.2)";
+    let where_and_when = format!("2025-12-31 23:59 UTC, scx_roost 0, {kernel}, A CPU, 16 CPUs; ");
     let plan = format!("{where_and_when}-n 8, 1 warm-up of each variant");
     let page = shown(&recorded);
     assert!(page.contains(&plan), "{page}");
