@@ -24,7 +24,6 @@ STAT(wa_weight_prev, "wake_affine: the loads were compared; the previous CPU is 
 STAT(wa_wide, "wake_affine is skipped: wake_wide found one waker with many wakees")
 STAT(wa_same, "wake_affine is skipped: the waker's CPU is the previous CPU, or is not allowed")
 EARLY_RUNG(prev_core, "the previous CPU, whose whole core is idle (feature prev_core); wake_affine is skipped")
-STAT(prev_core_small, "prev_core or recent_core took a CPU that is too small for the task")
 /* select_idle_sibling: the rung that gave the CPU */
 RUNG(recent_core, "the recently used CPU, whose whole core is idle, before the target is tried (feature recent_core)")
 RUNG(sync_core, "the target, whose whole core is idle, on a sync wakeup (feature sync_core)")

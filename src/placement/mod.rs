@@ -369,10 +369,25 @@ impl Ladder<'_> {
             })
     }
 
-    /// is_idle_core(prev). The source does not test capacity. Ours: the CPU has to be allowed.
+    /// is_idle_core(prev). Ours: the CPU has to be allowed, and no vacant core is bigger.
     fn prev_core(&self) -> bool {
         let prev = self.w.prev;
-        self.w.features.prev_core && self.ok(prev) && self.is_idle_core(prev)
+        self.w.features.prev_core
+            && self.ok(prev)
+            && self.is_idle_core(prev)
+            && self.biggest_vacant(prev)
+    }
+
+    /// On a machine of unequal CPUs: no vacant core that the task may use is bigger by over
+    /// 5 % (capacity_greater()).
+    fn biggest_vacant(&self, than: usize) -> bool {
+        let machine = self.now.machine;
+        let bigger = |c: usize| self.capacity_of(c) * 1024 > self.capacity_of(than) * 1078;
+        let vacant = |c: usize| self.now.core_idle(c) && !self.claimed(c) && self.vacant(c);
+        let mut cpus = 0..machine.cpus.len();
+        !machine.asym()
+            || machine.cpus[than].capacity == 1024
+            || !cpus.any(|c| self.ok(c) && bigger(c) && vacant(c))
     }
 
     /// is_idle_core() of the source: a SCHED_IDLE task counts as idle, also if the wakee is

@@ -125,21 +125,73 @@ fn a_running_task_goes_on_before_one_that_is_ahead() {
     assert_eq!(m.dispatch(0), None);
 }
 
+/// [burst_slice] The task asks for little.
+fn is_light(m: &mut Machine, task: usize) {
+    let state = m.kernel.state_mut(task);
+    (state.burst, state.util_avg, state.load_cpu) = (1, 0, 1);
+    state.pol.features |= FEATURE_burst_slice;
+}
+
 /// The first of the queue is ahead. Behind it waits one that is owed time: it is the pick, unless
-/// the waking task has the earlier deadline.
+/// the waking task has the earlier deadline, or asks for little. The pick's turn begins then.
 #[test]
 fn a_wakeup_does_not_interrupt_where_another_is_the_pick() {
-    for (request, interrupts) in [(0, false), (7 * MSEC / 10, true)] {
+    let (soon, late) = (9 * MSEC / 2, 12 * MSEC);
+    for (after, request, light, interrupts) in [
+        (soon, 0, false, false),
+        (soon, 7 * MSEC / 10, false, true),
+        (late, 7 * MSEC / 10, false, false),
+        (late, 0, true, true),
+    ] {
         let mut m = machine();
         joins(&mut m, FIRST, -(2 * MSEC as i64), MSEC / 10);
         joins(&mut m, SECOND, 0, 0);
+        if light {
+            is_light(&mut m, WAKES);
+        }
         let wakes = m.kernel.state_mut(WAKES);
         (wakes.custom_slice, wakes.load_cpu) = (request, 1);
-        m.at(m.now + 9 * MSEC / 2);
+        m.at(m.now + after);
         m.wake(0, WAKES, 0);
         let insert = m.enqueue(WAKES, WAKEUP);
         let [first, wakes] = [FIRST, WAKES].map(|task| m.kernel.state(task).deadline);
         assert!(first < wakes);
-        assert_eq!(insert.to_queue().is_none(), interrupts, "asks {request}");
+        let row = format!("after {after}, asks {request}, light {light}");
+        assert_eq!(insert.to_queue().is_none(), interrupts, "{row}");
+        let cpu = m.kernel.world().cpu(0);
+        let over = cpu.curr_slice == m.now - cpu.curr_start;
+        assert_eq!(over, !interrupts, "{row}");
+        if !interrupts {
+            assert!(m.dispatch(0).is_some(), "{row}");
+        }
+    }
+}
+
+/// [burst_slice] It would else wait for the whole request of the running task, or of the next.
+#[test]
+fn a_slice_ends_where_a_light_task_is_ahead_no_more() {
+    for next in [false, true] {
+        let mut m = machine();
+        if next {
+            joins(&mut m, FIRST, 0, 0);
+        }
+        is_light(&mut m, WAKES);
+        let state = m.kernel.state_mut(WAKES);
+        (state.lag, state.left_at) = (-(4 * MSEC as i64 / 10), m.now);
+        m.wake(0, WAKES, 0);
+        assert!(m.enqueue(WAKES, WAKEUP).to_queue().is_some());
+        if next {
+            m.sleep(0);
+            assert_eq!(m.dispatch(0), Some(FIRST));
+            m.run(0, FIRST);
+        }
+        let cpu = m.kernel.world().cpu(0);
+        let ahead = m.kernel.state(WAKES).vruntime - cpu.avg_vruntime;
+        let ends = cpu.curr_slice;
+        // At least the minimum slice, where a turn begins.
+        let least = u64::from(next) * 7 * MSEC / 10;
+        assert_eq!(ends, least.max(2 * ahead + MSEC / 20 - 128), "next {next}");
+        m.at(m.now + ends);
+        assert_eq!(m.dispatch(0), Some(WAKES), "next {next}");
     }
 }

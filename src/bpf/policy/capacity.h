@@ -7,6 +7,7 @@
 #define ROOST_CAPACITY_H
 
 #include "select_idle.h"
+#include "vacant.h"
 
 /* How well a task fits a CPU that is not perfect; less is better (kernel: enum asym_fits_state). */
 enum asym_fit {
@@ -20,6 +21,7 @@ struct choice {
 	s32 cpu; /* the best so far */
 	/* only CPUs of at least this capacity, whose core is wholly idle; 0: every free CPU */
 	u32 least;
+	u64 idle_for; /* and has been for so long, ns */
 	enum asym_fit fit;
 	u32 capacity;
 	bool core;    /* some core of the machine is wholly idle; else siblings do not matter */
@@ -47,6 +49,8 @@ static __always_inline bool may_be_chosen(port_task *p, const struct wakeup *w,
 	if (best->least && cpu_capacity_now(cpu) < best->least)
 		return false;
 	if (best->least ? !core_idle(cpu) : !cpu_free(cpu, w->sched_idle))
+		return false;
+	if (best->idle_for && !core_vacant(cpu, w->now, best->idle_for))
 		return false;
 	return !claimed(w, cpu) && task_allowed(p, cpu);
 }
@@ -97,14 +101,16 @@ static __always_inline bool machine_has_idle_core(void)
 
 /*
  * A free CPU of the machine on which the task fits, from the target on; else the free CPU that
- * fits best. While some core is wholly idle, threads beside a busy sibling come last. @least: as in
- * struct choice.
+ * fits best. While some core is wholly idle, threads beside a busy sibling come last. @least,
+ * @idle_for: as in struct choice.
  */
 subprog s32 choose_in_machine(port_task *p trusted, const struct wakeup *w nonnull, s32 target,
-			      u32 least)
+			      u32 least, u64 idle_for)
 {
 	const volatile struct cpu_facts *t = cpu_facts(target);
-	struct choice best = { .cpu = NO_CPU, .least = least, .fit = ASYM_FIT_NOT_SEEN };
+	struct choice best = {
+		.cpu = NO_CPU, .least = least, .idle_for = idle_for, .fit = ASYM_FIT_NOT_SEEN
+	};
 	u32 nr_llcs = machine_facts()->nr_llcs, i;
 
 	best.core = machine_has_idle_core();
@@ -120,10 +126,10 @@ subprog s32 choose_in_machine(port_task *p trusted, const struct wakeup *w nonnu
 subprog s32 take_in_machine(port_task *p trusted, const struct wakeup *w nonnull, s32 target,
 			    u32 least)
 {
-	s32 cpu = choose_in_machine(p, w, target, least);
+	s32 cpu = choose_in_machine(p, w, target, least, 0);
 
 	while (cpu != NO_CPU && !take(w, cpu) && may_loop)
-		cpu = choose_in_machine(p, w, target, least);
+		cpu = choose_in_machine(p, w, target, least, 0);
 	return cpu;
 }
 

@@ -91,11 +91,17 @@ static __always_inline bool another_is_pick(s32 cpu, const struct task_state *ts
 	       (queued_eligible(head, until) || waits_eligible(cpu, until, ts->deadline));
 }
 
-/* kernel: set_short_buddy(): it runs next, whichever task is the pick */
+/*
+ * It runs next, whichever task is the pick (kernel: set_short_buddy()). By our rules: a task that
+ * asks for little, before others that compute.
+ */
 static __always_inline bool short_buddy(const struct cpu_state *cs, const struct task_state *ts)
 {
-	return ts->pol.rules & FAIR_INELIGIBLE &&
-	       request_ns(ts, ts->pol.features) < cs->curr_request;
+	u32 features = ts->pol.features;
+
+	if (!(ts->pol.rules & FAIR_PARITY))
+		return asks_little(ts, features) && !cs->curr_light;
+	return ts->pol.rules & FAIR_INELIGIBLE && request_ns(ts, features) < cs->curr_request;
 }
 
 /* kernel: wakeup_preempt_fair(), where only the pick preempts */
@@ -118,6 +124,8 @@ static __always_inline bool wins_cpu(s32 cpu, struct task_state *ts, u64 now, u6
 	if (ts->pol.rules & FAIR_PARITY)
 		protection_clips(cs, ts, curr_vruntime_now(cs, now), eligible_now(cs, ts, now),
 				 request_ns(ts, ts->pol.features));
+	else
+		cs->curr_slice = now - cs->curr_start; /* the pick's turn */
 	return false;
 }
 

@@ -300,7 +300,7 @@ static __always_inline struct placement place_wakeup(port_task *p, struct task_s
 	cpu = pack(p, ts, w);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_pack);
-	cpu = prev_core(ts, w);
+	cpu = prev_core(p, ts, w);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_prev_core);
 	return select_idle_sibling(p, ts, w, wake_target(ts, waker, w));

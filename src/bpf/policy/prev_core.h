@@ -8,30 +8,33 @@
  * Method: before wake_affine, a wakeup keeps the previous CPU if every thread of its core is idle
  * or runs nothing but a SCHED_IDLE task.
  *
- * Limits: as in the source, capacity is not tested (a CPU that is too small is counted), a
- * SCHED_IDLE wakee is treated like any other, and recent_cpu is left as it is. Other than there,
- * the CPU must be allowed.
+ * Limits: as in the source, a SCHED_IDLE wakee is treated like any other, and recent_cpu is left as
+ * it is. Other than there, the CPU must be allowed, and of unequal CPUs no bigger core
+ * may be vacant (vacant.h): a task would else stay on a small CPU beside it.
  */
 #ifndef ROOST_PREV_CORE_H
 #define ROOST_PREV_CORE_H
 
-#include "claim.h"
+#include "capacity.h"
 
-/* Count @cpu if it is too small for a task of @util. Only on a machine of unequal CPUs. */
-static __always_inline void count_small(const struct wakeup *w, u64 util, s32 cpu)
+/* On a machine of unequal CPUs: no vacant core that the task may use is bigger than @cpu's. */
+static __always_inline bool biggest_vacant(port_task *p, const struct task_state *ts,
+					   struct wakeup *w, s32 cpu)
 {
-	if (!siblings_idle(cpu) || !fits_capacity(util, cpu))
-		count_wakeup(w, STAT_prev_core_small);
+	if (!machine_facts()->asym || cpu_facts(cpu)->capacity == CAPACITY_SCALE)
+		return true;
+	w->util = 0; /* any of them is better, however big the task */
+	return choose_in_machine(p, w, cpu, greater_capacity(cpu),
+				 vacant_for_sleeper(ts, w->now)) == NO_CPU;
 }
 
-static __always_inline s32 prev_core(struct task_state *ts, const struct wakeup *w)
+static __always_inline s32 prev_core(port_task *p, const struct task_state *ts, struct wakeup *w)
 {
 	if (!has(w, FEATURE_prev_core) || w->prev == NO_CPU)
 		return NO_CPU;
-	if (!in_idle_core(w->prev) || !core_free(w->prev) || !core_take(w, w->prev))
+	if (!in_idle_core(w->prev) || !core_free(w->prev) || !biggest_vacant(p, ts, w, w->prev) ||
+	    !core_take(w, w->prev))
 		return NO_CPU;
-	if (machine_facts()->asym)
-		count_small(w, demand_of(w, ts), w->prev);
 	return w->prev;
 }
 

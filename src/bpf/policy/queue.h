@@ -28,6 +28,9 @@
 /* [burst_slice] A light task may preempt after the minimum slice / this, its least request. */
 #define LIGHT_SHARE  8
 
+/* A slice that ends for a task which becomes eligible lasts so much longer, for timers. ns */
+#define DUE_SLACK_NS 50000ULL
+
 /* A task that joined without lag may be this far ahead of the mean by rounding. Virtual ns */
 #define ROUNDING_NS  64
 
@@ -185,6 +188,26 @@ static __always_inline u64 slice_left(const struct task_state *ts)
 		return least;
 	left = ((ts->deadline - ts->vruntime) * ts->weight + NICE0_WEIGHT - 1) / NICE0_WEIGHT;
 	return left > least ? left : least;
+}
+
+/*
+ * A task that asks for little waits until the mean reaches it: @slice, of which @ran are over, ends
+ * then, but lasts for @least. It would else wait for the whole request of another. ns
+ */
+static __always_inline u64 until_due(struct cpu_state *cs, u64 until, u64 ran, u64 slice, u64 least)
+{
+	u64 ends;
+
+	if (!cs->due)
+		return slice;
+	if (!before(until, cs->due)) {
+		cs->due = 0;
+		return slice;
+	}
+	ends = ran + (cs->due - until) * cs->weight / NICE0_WEIGHT + DUE_SLACK_NS;
+	if (ends < least)
+		ends = least;
+	return ends < slice ? ends : slice;
 }
 
 /* ---- joining and leaving ---- */
@@ -634,6 +657,13 @@ static __always_inline bool protection_over(const struct cpu_state *cs, u64 now)
 	       !before(curr_vruntime_now(cs, now), cs->curr_vprot);
 }
 
+/* The task just joined, ahead of the mean, which is @until. It is @due when it no longer is. */
+static __always_inline void falls_due(struct cpu_state *cs, const struct task_state *ts, u64 until)
+{
+	if (!cs->due || !before(cs->due, ts->vruntime) || !before(until, cs->due))
+		cs->due = ts->vruntime;
+}
+
 /*
  * May the task that just joined preempt the running one? A running SCHED_IDLE task gives way to any
  * other. Apart from that, batch and SCHED_IDLE tasks never preempt, nor does a task that is ahead
@@ -659,8 +689,13 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 		return PREEMPT_NO;
 	if (ts->pol.rules & FAIR_PARITY)
 		return parity_preempts(cs, ts, features, until, now);
-	if (before(until, ts->vruntime))
+	if (before(until, ts->vruntime)) {
+		if (asks_little(ts, features)) {
+			falls_due(cs, ts, until);
+			cs->curr_slice = until_due(cs, until, ran, cs->curr_slice, wait);
+		}
 		return PREEMPT_NO;
+	}
 	if (before(until, curr_vruntime_now(cs, now)) && (!cs->curr_light || !light(ts, features)))
 		return PREEMPT_NOW;
 	if (!before(ts->deadline, cs->curr_deadline))

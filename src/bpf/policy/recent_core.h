@@ -9,8 +9,8 @@
  * nothing but a SCHED_IDLE task. Each search makes the previous CPU the recently used one, whatever
  * its answer.
  *
- * Limits: capacity is not tested, as in prev_core. As in the source, the kernel's own rung for this
- * CPU is gone.
+ * Limits: capacity is not tested, as in the source, where the kernel's own rung for this CPU is
+ * gone, too.
  */
 #ifndef ROOST_RECENT_CORE_H
 #define ROOST_RECENT_CORE_H
@@ -38,8 +38,6 @@ static __always_inline s32 recent_core(port_task *p, const struct wakeup *w, s32
 	if (!recent_usable(p, w, target) || !in_idle_core(recent) || !core_free(recent) ||
 	    !core_take(w, recent))
 		return NO_CPU;
-	if (machine_facts()->asym)
-		count_small(w, w->util, recent);
 	return recent;
 }
 

@@ -164,11 +164,15 @@ static __always_inline void run_fold(struct task_state *ts, u64 now)
 /* ---- running, stopping ---- */
 
 /* How long a task may run while others wait. */
-static __always_inline u64 turn_ns(const struct cpu_state *cs, const struct task_state *ts)
+static __always_inline u64 turn_ns(struct cpu_state *cs, const struct task_state *ts)
 {
 	u64 left = slice_left(ts);
 
-	return cs->slice_cap && cs->slice_cap < left ? cs->slice_cap : left;
+	if (cs->slice_cap && cs->slice_cap < left)
+		return cs->slice_cap;
+	if (ts->pol.rules & FAIR_PARITY)
+		return left;
+	return until_due(cs, eligible_until(cs), 0, left, ts->pol.min_slice_ns);
 }
 
 /*

@@ -134,6 +134,8 @@ struct cpu_state {
 	u64 curr_request;    /* ns that the running task requested */
 	u64 least_request;   /* ns: the shortest request of those with a custom slice */
 	u64 short_requests;  /* how many of those are in the queue; atomic */
+	/* virtual: from here on one that waits and asks for little is eligible; 0: none */
+	u64 due;
 	u32 curr_rules;	     /* FAIR_* bits of the running task */
 	u32 curr_untimed;    /* a tick ends its slice, no timer (slice_timer.h) */
 	u32 changed_pid;     /* the task that ran last, if it stopped only to be changed */
