@@ -126,14 +126,14 @@ struct cpu_state {
 	/* the running task; curr_pid == 0: none of our class */
 	u32 curr_pid;
 	u32 curr_weight;
-	u64 curr_deadline;   /* virtual */
-	u64 curr_vruntime;   /* virtual run time at curr_start */
-	u64 curr_start;	     /* ns: when it began to run, or dispatch last kept it */
-	u64 curr_slice;	     /* ns it may run while others wait */
-	u64 curr_vprot;	     /* virtual: up to where it is protected (protects()) */
-	u64 curr_request;    /* ns that the running task requested */
-	u64 least_request;   /* ns: the shortest request of those with a custom slice */
-	u64 short_requests;  /* how many of those are in the queue; atomic */
+	u64 curr_deadline;  /* virtual */
+	u64 curr_vruntime;  /* virtual run time at curr_start */
+	u64 curr_start;	    /* ns: when it began to run, or dispatch last kept it */
+	u64 curr_slice;	    /* ns it may run while others wait */
+	u64 curr_vprot;	    /* virtual: up to where it is protected (protects()) */
+	u64 curr_request;   /* ns that the running task requested */
+	u64 least_request;  /* ns: the shortest request of those with a custom slice */
+	u64 short_requests; /* how many of those are in the queue; atomic */
 	/* virtual: from here on one that waits and asks for little is eligible; 0: none */
 	u64 due;
 	u32 curr_rules;	     /* FAIR_* bits of the running task */
