@@ -62,11 +62,7 @@ fn a_running_task_that_is_ahead_gives_way_to_a_later_deadline() {
 #[test]
 fn who_runs_is_light_or_not_at_each_turn() {
     let mut m = Machine::new(1, Features::default());
-    for task in [RUNS, WAKES] {
-        let state = m.kernel.state_mut(task);
-        (state.burst, state.util_avg, state.load_cpu) = (1, 0, 1);
-        state.pol.features |= FEATURE_burst_slice;
-    }
+    [RUNS, WAKES].map(|task| is_light(&mut m, task));
     m.run(0, RUNS);
     assert_eq!(m.kernel.world().cpu(0).curr_light, 1);
     m.kernel.state_mut(RUNS).util_avg = CAPACITY_SCALE;

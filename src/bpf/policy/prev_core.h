@@ -9,8 +9,8 @@
  * or runs nothing but a SCHED_IDLE task.
  *
  * Limits: as in the source, a SCHED_IDLE wakee is treated like any other, and recent_cpu is left as
- * it is. Other than there, the CPU must be allowed, and of unequal CPUs no bigger core
- * may be vacant (vacant.h): a task would else stay on a small CPU beside it.
+ * it is. Other than there, the CPU must be allowed, and of unequal CPUs no bigger core may be
+ * vacant (vacant.h): a task would else stay on a small CPU beside it.
  */
 #ifndef ROOST_PREV_CORE_H
 #define ROOST_PREV_CORE_H

@@ -657,7 +657,7 @@ static __always_inline bool protection_over(const struct cpu_state *cs, u64 now)
 	       !before(curr_vruntime_now(cs, now), cs->curr_vprot);
 }
 
-/* The task just joined, ahead of the mean, which is @until. It is @due when it no longer is. */
+/* The task just joined, ahead of the mean, which is @until. It is due where it no longer is. */
 static __always_inline void falls_due(struct cpu_state *cs, const struct task_state *ts, u64 until)
 {
 	if (!cs->due || !before(cs->due, ts->vruntime) || !before(until, cs->due))
