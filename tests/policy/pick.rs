@@ -62,7 +62,9 @@ fn a_running_task_that_is_ahead_gives_way_to_a_later_deadline() {
 #[test]
 fn who_runs_is_light_or_not_at_each_turn() {
     let mut m = Machine::new(1, Features::default());
-    [RUNS, WAKES].map(|task| is_light(&mut m, task));
+    for task in [RUNS, WAKES] {
+        is_light(&mut m, task);
+    }
     m.run(0, RUNS);
     assert_eq!(m.kernel.world().cpu(0).curr_light, 1);
     m.kernel.state_mut(RUNS).util_avg = CAPACITY_SCALE;

@@ -125,7 +125,7 @@ static __always_inline bool wins_cpu(s32 cpu, struct task_state *ts, u64 now, u6
 		protection_clips(cs, ts, curr_vruntime_now(cs, now), eligible_now(cs, ts, now),
 				 request_ns(ts, ts->pol.features));
 	else
-		cs->curr_slice = now - cs->curr_start; /* the pick's turn */
+		cs->curr_slice = waited_since(cs->curr_start, now); /* the pick's turn */
 	return false;
 }
 
